@@ -57,40 +57,6 @@ interface Lane {
   bytes: number;
 }
 
-/** The readings of one exchange or WebSocket; they wait in the lane of its client. */
-export class ClientReadings {
-  readonly #share: ReadingShare;
-  readonly #toKeyOnce: () => string;
-  #key: string | undefined;
-
-  constructor(share: ReadingShare, toKey: () => string) {
-    this.#share = share;
-    this.#toKeyOnce = toKey;
-  }
-
-  /**
-   * Reads now, or later if the time is used up. `nowNs` is the current time. Throws what a step that runs now throws.
-   */
-  read(reading: ReadingTask, nowNs: number): void {
-    this.#share.read(this.#toKey, reading, nowNs);
-  }
-
-  /** Whether one more reading could wait if it had to. */
-  get hasRoom(): boolean {
-    return this.#share.hasRoom(this.#toKey);
-  }
-
-  /** Runs `act`, which must be short, after all waiting readings of the client; at once if there are none. */
-  runAfter(act: () => void): void {
-    this.#share.runAfter(this.#toKey, act);
-  }
-
-  readonly #toKey = (): string => {
-    this.#key ??= this.#toKeyOnce();
-    return this.#key;
-  };
-}
-
 export class ReadingShare {
   readonly #parts: ReadingShareParts;
   readonly #schedule: (run: () => void, delayMs: number) => void;
@@ -110,12 +76,10 @@ export class ReadingShare {
     return this.#waitingBytes;
   }
 
-  /** `toKey` identifies the client, e.g. by its address. It is called once, and only while something waits. */
-  of(toKey: () => string): ClientReadings {
-    return new ClientReadings(this, toKey);
-  }
-
-  /** See `ClientReadings.read`. `key` is called only while something waits. */
+  /**
+   * Reads now, or later if the time is used up. `key` identifies the client, e.g. by its address; it is called only while
+   * something waits, and must then stay the same. `nowNs` is the current time. Throws what a step that runs now throws.
+   */
   read(key: () => string, reading: ReadingTask, nowNs: number): void {
     const lane = this.#laneOf(key);
     if (lane === undefined && !this.#runWhileTime(reading, nowNs)) return;
@@ -124,10 +88,12 @@ export class ReadingShare {
     else this.#wait(key(), { reading, bytes, sinceNs: nowNs });
   }
 
+  /** Whether one more reading of the client could wait if it had to. */
   hasRoom(key: () => string): boolean {
     return this.#hasRoom(this.#laneOf(key));
   }
 
+  /** Runs `act`, which must be short, after all waiting readings of the client; at once if there are none. */
   runAfter(key: () => string, act: () => void): void {
     if (this.#laneOf(key) === undefined) {
       act();

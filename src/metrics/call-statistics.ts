@@ -207,7 +207,10 @@ export class CallStatistics {
     const name = saved.text('name');
     if (name !== undefined) {
       const isPart = name === OTHER_NAME && this.#names.entries.has(name);
-      const calls = this.#names.readmit(name, hasOnlyFailed(saved));
+      const errors = saved.count('errors');
+      // Only a session saves names that only failed: none of their calls succeeded if as many failed as were answered.
+      const hasOnlyFailed = this.#unnamed === undefined && errors > 0 && errors >= saved.count('count');
+      const calls = this.#names.readmit(name, hasOnlyFailed);
       if (isPart) calls.absorb(this.#loadPart(saved));
       else calls.load(saved);
       return;
@@ -275,11 +278,4 @@ export class CallStatistics {
     shown.meters.set(`${this.#prefix}.${name}.errors`, calls.errors);
     return shown;
   }
-}
-
-/** A session keeps no outcomes; none of its calls succeeded if at least as many failed as were answered. */
-function hasOnlyFailed(saved: SavedRecord): boolean {
-  const errors = saved.count('errors');
-  const hasSucceeded = saved.has('outcomes') ? saved.record('outcomes').count('ok') > 0 : saved.count('count') > errors;
-  return errors > 0 && !hasSucceeded;
 }

@@ -7,7 +7,6 @@
  * |---|---|
  * | `Timer` | the application, over the last `metrics.window`; a session and holds of Comet, over their life |
  * | `SparseBuckets` | a slice of a `Timer`: counts for percentiles, in few bytes |
- * | `DurationMoments` | a slice of a `Timer`: exact mean, deviation and extremes |
  * | `DurationBuckets` | Prometheus: fixed buckets that only grow, in `CallCounts` for each name |
  * | `ExponentialBuckets` | OpenTelemetry: buckets of one scale, with `otlp.metrics.histograms: exponential` |
  * | `DurationSteps` | the live page: all calls since the last step, in a histogram of hdr-histogram-js |
@@ -17,10 +16,10 @@
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { AnswerLog } from './answer-log.ts';
+import { AnswerLog, type CountedCall, isCountedKind } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
-import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
+import { NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
 
@@ -35,11 +34,6 @@ export interface Statistics {
   save(): Iterable<SavedFields>;
   /** Restores one record; ignores those of others. Must be called before anything is recorded. */
   load(saved: SavedRecord): void;
-}
-
-export interface CountedCall {
-  readonly kind: 'rpc' | 'sba' | 'object';
-  readonly name: string;
 }
 
 /** Status of all logged answers: they had one below 400, and it matters no further. */
@@ -103,7 +97,7 @@ export function createStatistics(
     },
     load: (saved) => {
       const kind = saved.text('record');
-      if (isKind(kind)) kinds[kind].load(saved);
+      if (isCountedKind(kind)) kinds[kind].load(saved);
     },
     restored: () => {
       for (const budget of Object.values(budgets)) budget.trim();
@@ -125,7 +119,7 @@ export class SessionStatistics implements Statistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
-  readonly #log = new AnswerLog<CountedCall>((call, durationNs, nowNs) => recordIn(this, call, OK, durationNs, nowNs));
+  readonly #log = new AnswerLog((call, durationNs, nowNs) => recordIn(this, call, OK, durationNs, nowNs));
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
@@ -168,21 +162,15 @@ export class SessionStatistics implements Statistics {
   *save(): Generator<SavedFields> {
     yield { record: 'session-statistics', createdNs: this.#createdNs };
     for (const kind of [this.#rpc, this.#sba, this.#object]) if (kind !== undefined) yield* kind.save();
-    yield { record: 'session-answers', answers: this.#log.save(encodeAnswer) };
+    yield { record: 'session-answers', answers: this.#log.save() };
   }
 
   /** The answers come last: the kinds are restored before anything is recorded. */
   load(saved: SavedRecord): void {
     const kind = saved.text('record');
     if (kind === 'session-statistics') this.#createdNs = saved.moment('createdNs');
-    else if (kind === 'session-answers') for (const answer of saved.records('answers')) this.#loadAnswer(answer);
-    else if (isKind(kind)) this[kind].load(saved);
-  }
-
-  #loadAnswer(saved: SavedRecord): void {
-    const kind = saved.text('kind');
-    if (!isKind(kind)) return;
-    this.#log.add({ kind, name: saved.textOrThrow('name') }, saved.number('durationNs'), saved.moment('endedNs'));
+    else if (kind === 'session-answers') this.#log.load(saved.records('answers'));
+    else if (isCountedKind(kind)) this[kind].load(saved);
   }
 
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {
@@ -201,13 +189,4 @@ function recordIn(
 ): void {
   if (kind === 'object') statistics.object.recordRead(name, status, nowNs);
   else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
-}
-
-function encodeAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): SavedFields {
-  // The log has names that no table has bounded. A cut one is still too long, so it counts as `(other)` as well.
-  return { kind, name: name.slice(0, MAX_NAME_CHARS + 1), durationNs, endedNs };
-}
-
-function isKind(record: string | undefined): record is 'rpc' | 'sba' | 'object' {
-  return record === 'rpc' || record === 'sba' || record === 'object';
 }

@@ -7,11 +7,10 @@ import type { LimitHits } from '../limits/limit-hits.ts';
 import type { UpstreamCondition } from '../measure/history/conditions.ts';
 import type { History } from '../measure/history/history.ts';
 import type { CountedApplication } from '../measure/record/application-metrics.ts';
-import type { OutsidePaths } from '../measure/record/outside-paths.ts';
 import type { OwnMetrics } from '../measure/record/own-metrics.ts';
 import type { RunningCalls } from '../measure/record/running-calls.ts';
 import type { SlowestCalls } from '../measure/record/slowest-calls.ts';
-import type { UnclassifiedPaths } from '../measure/record/unclassified-paths.ts';
+import type { UnclassifiedRequests } from '../measure/record/unclassified-requests.ts';
 import type { Session } from '../measure/sessions/session.ts';
 import type { SessionTable } from '../measure/sessions/session-table.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
@@ -61,7 +60,7 @@ export interface MonitoredSidecar {
   readonly build: string;
   /** The counters include those of a state file, from before this process. */
   readonly isRestored: boolean;
-  readonly own: Pick<OwnMetrics, 'read'>;
+  readonly own: Pick<OwnMetrics, 'comet' | 'sessionsUntracked'>;
   readonly reporter: Pick<ExchangeReporter, 'open' | 'inFlight' | 'observerErrors'> & {
     readonly failures: Pick<ExchangeReporter['failures'], 'counts'>;
   };
@@ -80,10 +79,8 @@ export interface MonitoredLive {
   /** For the time of the answer. */
   readonly clock: Pick<Clock, 'epochMs'>;
   readonly history: Pick<History, 'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts'>;
-  /** Requests since the start outside of all applications. */
-  readonly outside: Pick<OutsidePaths, 'read'>;
   /** Requests since the start that are not calls. */
-  readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
+  readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */
   clientTimeoutMs(): number;
   /** The deadlock in the last thread dump. */

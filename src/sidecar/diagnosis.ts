@@ -41,7 +41,7 @@ export function createVerdicts(
     {
       ...sources,
       applications: [...recorder.applications.values()],
-      ...{ outside: recorder.outside, unclassified: recorder.unclassified },
+      unclassified: recorder.unclassified,
       deadlock: () => {
         const last = diagnosis?.last;
         if (last === undefined || last.deadlockedThreads === 0) return undefined;

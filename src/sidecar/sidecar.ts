@@ -119,7 +119,7 @@ export class Sidecar {
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.#probe = new UpstreamProbe({
       upstream: this.#upstream,
-      readAnswers: () => recorder.own.answers,
+      readAnswers: () => recorder.own.exchanges.completed,
       isServing: () => this.lifecycle.state === 'serving',
       intervalMs: () => this.#config.upstream.probeMs,
       clock,
@@ -212,7 +212,7 @@ export class Sidecar {
     return {
       inProgress: () => ({
         exchanges: reporter.open,
-        heldPolls: recorder.own.read().comet.holds.now,
+        heldPolls: recorder.own.comet.holds.now,
         webSockets: webSockets.open,
         connections: dispatcher.openConnections - webSockets.open,
       }),
@@ -318,7 +318,6 @@ export class Sidecar {
       clock: this.#parts.clock,
       history,
       sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
-      outside: recorder.outside,
       unclassified: recorder.unclassified,
       clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
       diagnosed: () => this.#diagnosis?.last,
@@ -330,14 +329,13 @@ export class Sidecar {
   metricSources(process: ProcessReading): MetricSources {
     const { recorder, reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, tls } = this;
     const { access, accessLog, jvm, state, logger } = this.#parts;
-    const own = recorder.own.read();
     const available = jvm?.state.kind === 'available' ? jvm.state : undefined;
     const sections = { 'listen.tls': tls.listen, 'monitor.tls': tls.monitor, 'upstream.tls': tls.upstream };
     return {
       ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process },
       applications: [...recorder.applications.values()],
-      own,
-      comet: own.comet,
+      own: recorder.own,
+      comet: recorder.own.comet,
       jvm: available?.reading,
       server: available?.server,
       upstream: this.#upstream,
@@ -366,12 +364,12 @@ export class Sidecar {
 
   #historySources(): HistorySources {
     const { limits, reporter, dispatcher, lifecycle, reloads, recorder } = this;
-    const { own, outside } = recorder;
+    const { own, unclassified } = recorder;
     const applications = [...recorder.applications.values()];
     const sidecar = { own, limits, reporter, dispatcher };
     return {
       ...{ applications, own, lifecycle, reloads, upstream: this.#upstream },
-      counters: () => readLiveCounters({ sidecar, applications, outside }),
+      counters: () => readLiveCounters({ sidecar, applications, unclassified }),
       jvm: this.#monitoredJvm,
       isRestored: this.#isRestored,
     };

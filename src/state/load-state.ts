@@ -7,49 +7,45 @@ import { LAYOUT, parseHeader, parseRecord, readLines, type SavedHeader } from '.
 
 export type StateRefusal = 'torn' | 'foreign' | 'older' | 'newer' | 'unreadable';
 
-export interface Refused {
+/** The message says why. */
+export class RefusedError extends Error {
   readonly kind: StateRefusal;
-  readonly why: string;
   /** Whether it can be set aside. */
   readonly isFile: boolean;
+
+  constructor(kind: StateRefusal, why: string, isFile = true) {
+    super(why);
+    this.kind = kind;
+    this.isFile = isFile;
+  }
 }
 
 export type Loaded =
   | { readonly kind: 'absent' }
   | { readonly kind: 'restored'; readonly header: SavedHeader; readonly bytes: number }
-  | Refused;
+  | RefusedError;
 
 const OTHERS_MAY_WRITE = 0o002;
 /** zlib's message for a file without the first bytes of gzip. */
 const NO_GZIP = 'incorrect header check';
 
-class RefusedError extends Error {
-  readonly kind: StateRefusal;
-
-  constructor(kind: StateRefusal, why: string) {
-    super(why);
-    this.kind = kind;
-  }
-}
-
 /** Loads the file into `state`. If it is refused, `state` may hold a part of it. Never rejects. */
 export async function loadState(state: Savable, file: string, clock: Clock): Promise<Loaded> {
   try {
     const there = await stat(file);
-    return refuseStats(there) ?? (await loadContent(state, file, there.size, clock));
+    checkStats(there);
+    return await loadContent(state, file, there.size, clock);
   } catch (error) {
-    return describeFileError(error) === 'ENOENT' ? { kind: 'absent' } : refuse(error);
+    return describeFileError(error) === 'ENOENT' ? { kind: 'absent' } : describeRefusal(error);
   }
 }
 
-function refuseStats(there: Stats): Refused | undefined {
+function checkStats(there: Stats): void {
   const { uid, mode } = there;
-  if (!there.isFile()) return { kind: 'unreadable', why: 'it is not a file', isFile: false };
-  if (!isTrustedOwner(uid)) {
-    return { kind: 'foreign', why: `it belongs to uid ${uid}, expected ${trustedOwners()}`, isFile: false };
-  }
-  if ((mode & OTHERS_MAY_WRITE) === 0) return undefined;
-  return { kind: 'foreign', why: 'everybody may write it, so anybody may have', isFile: true };
+  if (!there.isFile()) throw new RefusedError('unreadable', 'it is not a file', false);
+  if (!isTrustedOwner(uid))
+    throw new RefusedError('foreign', `it belongs to uid ${uid}, expected ${trustedOwners()}`, false);
+  if ((mode & OTHERS_MAY_WRITE) !== 0) throw new RefusedError('foreign', 'everybody may write it, so anybody may have');
 }
 
 async function loadContent(state: Savable, file: string, bytes: number, clock: Clock): Promise<Loaded> {
@@ -62,7 +58,7 @@ async function loadContent(state: Savable, file: string, bytes: number, clock: C
   } catch (error) {
     await lines.return(undefined);
     // The checksum comes last: damage may look like invalid content before.
-    return refuse((await findDamage(file)) ?? error);
+    return describeRefusal((await findDamage(file)) ?? error);
   }
 }
 
@@ -107,13 +103,13 @@ async function* recordsIn(
   }
 }
 
-function refuse(error: unknown): Refused {
-  if (error instanceof RefusedError) return { kind: error.kind, why: error.message, isFile: true };
-  if (error instanceof SavedRecordError) return { kind: 'unreadable', why: error.message, isFile: true };
+function describeRefusal(error: unknown): RefusedError {
+  if (error instanceof RefusedError) return error;
+  if (error instanceof SavedRecordError) return new RefusedError('unreadable', error.message);
   const reason = describeFileError(error);
-  if (reason === 'EFBIG') return { kind: 'foreign', why: 'it is too large, or inflates to too much', isFile: true };
-  if (!reason.startsWith('Z_')) return { kind: 'unreadable', why: `it cannot be read (${reason})`, isFile: true };
+  if (reason === 'EFBIG') return new RefusedError('foreign', 'it is too large, or inflates to too much');
+  if (!reason.startsWith('Z_')) return new RefusedError('unreadable', `it cannot be read (${reason})`);
   const isGzip = !(error instanceof Error && error.message === NO_GZIP);
-  if (isGzip) return { kind: 'torn', why: `it is damaged or cut (${reason})`, isFile: true };
-  return { kind: 'foreign', why: 'it is not a state file', isFile: true };
+  if (isGzip) return new RefusedError('torn', `it is damaged or cut (${reason})`);
+  return new RefusedError('foreign', 'it is not a state file');
 }

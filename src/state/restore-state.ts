@@ -7,7 +7,7 @@ import { describeErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { describeFileError, findFolderObstacle, resolveTrusted } from '../base/trusted-file.ts';
 import { findReplaceable, renameTrusted } from '../base/write-aside.ts';
-import { type Loaded, loadState, type Refused, type StateRefusal } from './load-state.ts';
+import { type Loaded, loadState, type RefusedError, type StateRefusal } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
 import type { Header } from './state-file.ts';
 import { StateKeeper } from './state-keeper.ts';
@@ -65,7 +65,10 @@ export async function restoreState<Made extends { readonly state: Savable }>(
   return { made, keeper };
 }
 
-async function setAsideRefused({ kind, why, isFile }: Refused, { file, logger }: RestoreOptions): Promise<void> {
+async function setAsideRefused(
+  { kind, message: why, isFile }: RefusedError,
+  { file, logger }: RestoreOptions,
+): Promise<void> {
   const setAsideAs = isFile ? await setAside(file, kind) : undefined;
   const details = { code: 'D2S_ERR_STATE_FILE', file, reason: kind, why, setAsideAs, todo: WHAT_TO_DO[kind] };
   logger.warn(details, 'the state file is refused: counting starts anew');

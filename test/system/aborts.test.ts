@@ -59,7 +59,7 @@ it(`${ABORTS} aborted requests are all accounted for, and leave nothing open and
 }, async () => {
   stand = await startStand({ onConnection });
   await abort();
-  const { exchanges, aborted } = stand.sidecar.recorder.own.read();
+  const { exchanges, aborted } = stand.sidecar.recorder.own;
   expect(exchanges).toEqual({ completed: 0, failed: 0, cancelled: ABORTS, denied: 0 });
   expect(aborted.rpc).toBe(ABORTS);
   const [application] = stand.sidecar.recorder.applications.values();

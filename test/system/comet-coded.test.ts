@@ -30,8 +30,8 @@ function message(start: string, field: string, body: Buffer): string {
 }
 
 const numbers = () => {
-  const { unread, messages } = stand.sidecar.recorder.own.read().comet;
-  return { client: messages.client, upstream: messages.upstream, unread: unread['content-coding'] };
+  const { unread, counts } = stand.sidecar.recorder.own.comet;
+  return { client: counts.clientMessages, upstream: counts.upstreamMessages, unread: unread['content-coding'] };
 };
 
 /** One exchange; what it adds to the numbers once both of its bodies are read or given up. */

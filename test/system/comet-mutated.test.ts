@@ -57,7 +57,7 @@ async function passes(random: Random, from: Peer, to: Peer, bytes: Buffer): Prom
 
 describe('mutated Comet traffic', () => {
   let stand: Stand;
-  const numbers = () => stand.sidecar.recorder.own.read().comet;
+  const numbers = () => stand.sidecar.recorder.own.comet;
 
   beforeAll(async () => {
     stand = await startStand({ config: (base) => ({ comet: { ...base.comet, maxBodyBytes: 4_096 } }) });
@@ -88,13 +88,13 @@ describe('mutated Comet traffic', () => {
       client.socket.destroy();
     }
     expect(numbers().unread.malformed).toBeGreaterThan(0);
-    expect(numbers().messages.upstream).toBeGreaterThan(0);
+    expect(numbers().counts.upstreamMessages).toBeGreaterThan(0);
     expect(stand.sidecar.reporter.observerErrors).toBe(0);
   });
 
   it('passes by long-polling unchanged, in both directions', async () => {
     const random = new Random(7);
-    const { client: fromClients, upstream: fromUpstream } = numbers().messages;
+    const { clientMessages, upstreamMessages } = numbers().counts;
     const codings = [
       ['gzip', gzipSync],
       ['deflate', deflateSync],
@@ -119,9 +119,9 @@ describe('mutated Comet traffic', () => {
     }
     // Those that were left whole are read, in each coding; they may wait for their share of the event loop’s time.
     const counted = () => {
-      const { unread, messages } = numbers();
-      const counts = [messages.client - fromClients, messages.upstream - fromUpstream];
-      return [...counts, unread['body-too-large'], unread['content-coding'], unread['not-bayeux']].every((n) => n > 0);
+      const { unread, counts } = numbers();
+      const read = [counts.clientMessages - clientMessages, counts.upstreamMessages - upstreamMessages];
+      return [...read, unread['body-too-large'], unread['content-coding'], unread['not-bayeux']].every((n) => n > 0);
     };
     await expect.poll(counted, { timeout: 10_000 }).toBe(true);
     expect(stand.sidecar.reporter.observerErrors).toBe(0);

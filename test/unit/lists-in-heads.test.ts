@@ -1,12 +1,13 @@
 /** A client may send 60,000 members in a list of its head: all others wait while it is read. */
 import { describe, expect, it } from 'vitest';
 import { AddressRanges } from '../../src/base/address.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { parseCodings } from '../../src/base/content-codings.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { CometRoutes } from '../../src/measure/classify/comet-route.ts';
 import { DeniedPaths } from '../../src/measure/classify/denied-paths.ts';
 import { extractRawPath, parseSegments } from '../../src/measure/classify/path.ts';
-import { OutsidePaths } from '../../src/measure/record/outside-paths.ts';
+import { UnclassifiedRequests } from '../../src/measure/record/unclassified-requests.ts';
 import { companionsOf } from '../../src/measure/sessions/companions.ts';
 import { Credentials } from '../../src/measure/sessions/credentials.ts';
 import { negotiateCoding } from '../../src/monitor/accept-encoding.ts';
@@ -27,7 +28,7 @@ const FAR = { remoteAddress: '192.0.2.7' };
 const rest = { prefix: 'api/rest/v0', rules: [], defaultRules: true };
 const classifier = new Classifier({ applications: ['smartWeb'], rest });
 const routes = new CometRoutes(['smartWeb'], 'api/cometd', 'j_security_check');
-const outside = new OutsidePaths(['smartWeb']);
+const unclassified = new UnclassifiedRequests(['smartWeb'], systemClock);
 const denied = DeniedPaths.of(['/manager/html', '/a/b']) as DeniedPaths;
 const credentials = new Credentials([], 'JSESSIONID');
 
@@ -55,7 +56,7 @@ function readPath(path: string): void {
   denied.denies(`http://a${path}`, FAR);
   classifier.classify('GET', target);
   routes.find('POST', target);
-  outside.add(target);
+  unclassified.add(target, () => false, 1, 1);
   companionsOf({ ...fieldsOf('x', ''), target }, 'JSESSIONID');
 }
 

@@ -12,21 +12,15 @@
  * | the last line was cut short by a crash or a shutdown | a line feed ends it before the first line is added |
  *
  * sonic-boom (of pino) does not fit. It opens paths without the checks of `openTrusted`, and cannot reopen a descriptor.
- * It counts bytes, not lines; `destroy` drops its queue uncounted, and no queued line can move to another file.
+ * It counts bytes, not lines; `destroy` drops its queue uncounted, and no queued line can move to another file. Neither
+ * does rotating-file-stream: it opens paths without checks too, takes no FIFO, and ends at the first failed write.
  */
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, stat } from 'node:fs/promises';
-import path from 'node:path';
+import { constants } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
-import {
-  describeFileError,
-  isTrustedOwner,
-  openTrusted,
-  trustedOwners,
-  UntrustedFileError,
-} from '../../base/trusted-file.ts';
-import { endsWithLine } from './line-end.ts';
-import { shiftFiles } from './shift-files.ts';
+import { describeFileError, openTrusted } from '../../base/trusted-file.ts';
+import { removeOwn, renameTrusted } from '../../base/write-aside.ts';
+import { checkOwner, endsWithLine } from './log-obstacle.ts';
 
 /** Some 10,000 lines: seconds of traffic. Further lines are lost. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
@@ -40,7 +34,6 @@ const RETRY_MS = 1_000;
 const FULL_RETRY_MS = 10;
 const FILE_MODE = 0o600;
 const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
-const OTHERS_WRITE = 0o002;
 /** Transient errors, after which the same file can be written again. */
 const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
@@ -330,16 +323,16 @@ export class LineFile {
 }
 
 /**
- * Rejects with UntrustedFileError for a file that another user could have planted: they could read who calls what,
- * or change it. A FIFO may belong to its reader, unless its folder is writable by all.
+ * Renames `path` to `path.1`, `path.1` to `path.2` and so on, up to `keep`; the oldest file is overwritten. With `keep`
+ * 0, `path` itself is deleted. Rejects with the system's error, or with UntrustedFileError for a link or another user's
+ * file; then the youngest file is intact.
  */
-export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
-  if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
-    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
-    throw new UntrustedFileError(`every user of this machine may write to it (mode ${mode}), expected 0600 or 0640`);
+export async function shiftFiles(path: string, keep: number): Promise<void> {
+  if (keep === 0) {
+    await removeOwn(path);
+    return;
   }
-  if (isTrustedOwner(stats.uid)) return;
-  const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;
-  if (stats.isFile() || (stats.isFIFO() && isOpenFolder))
-    throw new UntrustedFileError(`it belongs to uid ${stats.uid}, expected ${trustedOwners()}`);
+  for (let number = keep - 1; number >= 1; number -= 1)
+    await renameTrusted(`${path}.${number}`, `${path}.${number + 1}`);
+  await renameTrusted(path, `${path}.1`);
 }

@@ -1,8 +1,18 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+/** Looks at the file of the access log before anything is written to it. */
+import { constants, type Stats } from 'node:fs';
+import { access, open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { describeFileError, findFolderObstacle, openTrusted, resolveTrusted } from '../../base/trusted-file.ts';
-import { checkOwner } from './line-file.ts';
+import {
+  describeFileError,
+  findFolderObstacle,
+  isTrustedOwner,
+  openTrusted,
+  resolveTrusted,
+  trustedOwners,
+  UntrustedFileError,
+} from '../../base/trusted-file.ts';
+
+const OTHERS_WRITE = 0o002;
 
 /**
  * Why the access log cannot be written, as far as that is known without writing; undefined if nothing prevents it. A
@@ -26,5 +36,43 @@ export async function findLogObstacle(file: string): Promise<string | undefined>
     return undefined;
   } catch (error) {
     return `${file}: ${describeFileError(error)}`;
+  }
+}
+
+/**
+ * Rejects with UntrustedFileError for a file that another user could have planted: they could read who calls what,
+ * or change it. A FIFO may belong to its reader, unless its folder is writable by all.
+ */
+export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
+  if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
+    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+    throw new UntrustedFileError(`every user of this machine may write to it (mode ${mode}), expected 0600 or 0640`);
+  }
+  if (isTrustedOwner(stats.uid)) return;
+  const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;
+  if (stats.isFile() || (stats.isFIFO() && isOpenFolder))
+    throw new UntrustedFileError(`it belongs to uid ${stats.uid}, expected ${trustedOwners()}`);
+}
+
+const LINE_FEED = 0x0a;
+/** Non-blocking, because another user may have replaced the file by a FIFO. */
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Whether the file of `bytes` ends with a whole line; true for an empty file. Also true when it cannot be read, e.g.
+ * when it is write-only: two lines may then become one, which is better than writing none.
+ */
+export async function endsWithLine(file: string, bytes: number): Promise<boolean> {
+  if (bytes === 0) return true;
+  try {
+    const handle = await open(file, READ_FLAGS);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, bytes - 1);
+      return bytesRead === 0 || buffer[0] === LINE_FEED;
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    return true;
   }
 }

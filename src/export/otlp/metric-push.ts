@@ -105,7 +105,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
 
   export(batch: ResourceMetrics, onResult: (result: ExportResult) => void): void {
     if (this.#hasFailed) {
-      this.#parts.numbers.lost(MetricsExporterMetricsHelper.countItems(batch));
+      this.#parts.numbers.items.lost += MetricsExporterMetricsHelper.countItems(batch);
       onResult({ code: ExportResultCode.FAILED });
       return;
     }

@@ -7,6 +7,7 @@
  * happens if the receiver is down, slow or refuses.
  */
 import { hostname } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -84,10 +85,10 @@ export class Otlp implements OtlpNumbers {
     if (this.#calls !== undefined) this.#parts.observers.remove(this.#calls);
     if (limitMs <= 0) this.#close();
     const sent = Promise.allSettled([this.#metrics?.stop(limitMs), this.#spans?.stop()]);
-    const isSent = await withinLimit(
+    const isSent = await Promise.race([
       sent.then((results) => results.every(({ status }) => status === 'fulfilled')),
-      limitMs,
-    );
+      setTimeout(Math.max(0, limitMs), false, { ref: false }),
+    ]);
     this.#close();
     if (!isSent || this.#spans?.waiting) {
       this.#parts.logger.warn(
@@ -124,15 +125,4 @@ function describeResource(version: string, { listen }: OtlpParts['config']): Rec
     'service.instance.id': `${host}:${listen.port === 0 ? `pid-${process.pid}` : listen.port}`,
     'host.name': host,
   };
-}
-
-/** The result of `work`, or false after `limitMs`. */
-async function withinLimit(work: Promise<boolean>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), Math.max(0, limitMs));
-  });
-  const isDone = await Promise.race([work, limit]);
-  clearTimeout(timer);
-  return isDone;
 }

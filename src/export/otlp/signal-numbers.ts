@@ -40,6 +40,7 @@ export class SignalNumbers {
   readonly #signal: Signal;
   readonly #logger: Logger;
   readonly exports = { ok: 0, failed: 0 };
+  /** `lost`: with a failed request, or after it in the same push. `dropped`: the queue had no room. */
   readonly items = { accepted: 0, rejected: 0, lost: 0, dropped: 0 };
   // All reasons exist from the start, so that a first failure is a step of a series and not a new one.
   readonly failures = new Map<FailureReason, number>(FAILURE_REASONS.map((reason) => [reason, 0]));
@@ -80,16 +81,6 @@ export class SignalNumbers {
     if (!this.#enter(reason)) return;
     const code = 'D2S_ERR_OTLP';
     this.#logger.warn({ code, signal: this.#signal, reason, ...details }, ERROR_CODES[code]);
-  }
-
-  /** Counts items that were not sent, because an earlier request of the same push had failed. */
-  lost(count: number): void {
-    this.items.lost += count;
-  }
-
-  /** Counts an item for which the queue had no room. */
-  dropped(): void {
-    this.items.dropped += 1;
   }
 
   /** True if the state has changed. */

@@ -51,7 +51,7 @@ export class SpanPush implements SpanExporter {
   /** Creates no span when the queue is full. */
   readonly take = (createSpan: () => ReadableSpan): void => {
     if (this.#waiting >= MAX_WAITING_SPANS) {
-      this.#numbers.dropped();
+      this.#numbers.items.dropped += 1;
       return;
     }
     const span = createSpan();

@@ -15,7 +15,7 @@ import {
 } from '../../config/rules/comet-rules.ts';
 import { resolvePointer } from '../../config/rules/json-pointer.ts';
 import { decodeText, matchPattern } from '../../config/rules/pattern.ts';
-import { toId } from '../../protocol/bayeux/message.ts';
+import { type BayeuxMessage, toId } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_COMET_RULES } from './default-comet-rules.ts';
 
@@ -90,4 +90,17 @@ function textOfPart(part: NamePart, captured: readonly string[], data: unknown):
   if ('optional' in part) return composeName(part.optional, captured, data) ?? '';
   // An empty text counts as missing: `E.Demo.` would name a call that does not exist.
   return toId(resolvePointer(data, part.pointer)) || undefined;
+}
+
+/** The id that correlates call and answer; undefined when the message has neither a text nor a number there. */
+export function readReplyId(reply: ReplyRule, message: BayeuxMessage): string | undefined {
+  return toId(resolvePointer(message, reply.id));
+}
+
+/** Whether the answer is an error: `successful` is false, or the pointer finds anything but null, false or ''. */
+export function isFailedReply(reply: ReplyRule, answer: BayeuxMessage): boolean {
+  if (answer.successful === false) return true;
+  if (reply.error === undefined) return false;
+  const error = resolvePointer(answer, reply.error);
+  return error !== undefined && error !== null && error !== false && error !== '';
 }

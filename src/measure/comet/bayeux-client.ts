@@ -1,4 +1,5 @@
 /** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `BayeuxClients` changes it. */
+import type { SavedFields } from '../../state/saved-record.ts';
 import type { Session } from '../sessions/session.ts';
 import type { PendingCalls } from './pending-calls.ts';
 
@@ -28,5 +29,15 @@ export class BayeuxClient {
     this.token = token;
     this.calls = calls;
     this.goneSinceNs = atNs;
+  }
+
+  /**
+   * For the state file. Pending calls and the time of the last connect's answer are not saved, since the restart
+   * interrupts them.
+   */
+  save(): SavedFields {
+    const { token, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs } = this;
+    const monitorings = Array.from(this.monitorings, ([key, name]) => ({ key, name }));
+    return { token, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs, monitorings };
   }
 }

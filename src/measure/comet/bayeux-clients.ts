@@ -14,7 +14,7 @@ import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
-import type { SavedFields } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
 import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
 import type { RunningCalls } from '../record/running-calls.ts';
@@ -23,9 +23,7 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { BayeuxClient } from './bayeux-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
-import { type CallResult, describeEndedMessage } from './ended-message.ts';
-import { type PendingCall, PendingCalls } from './pending-calls.ts';
-import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
+import { type CallResult, describeEndedCall, type PendingCall, PendingCalls } from './pending-calls.ts';
 
 /** A client that is not back on another WebSocket by then has left. */
 const LEFT_AFTER_NS = 10 * NS_PER_S;
@@ -63,6 +61,12 @@ const REMEMBERED_ENDS = 8_192;
 
 /** Estimated memory of a monitoring, without its texts. */
 const MONITORING_BYTES = 100;
+
+/** Results of calls without an answer, by their counter. */
+const UNANSWERED = {
+  timedOut: { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' },
+  abandoned: { kind: 'aborted' },
+} as const;
 
 export class BayeuxClients {
   readonly #byToken = new Map<string, BayeuxClient>();
@@ -182,7 +186,7 @@ export class BayeuxClients {
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
     const { observers, slowest, totals } = this.#parts;
-    const ended = describeEndedMessage(pending, result, atNs, session);
+    const ended = describeEndedCall(pending, result, atNs, session);
     slowest.add(pending, session, ended, classifyResult(result));
     // A refusal over Comet is an error, as in the statistics.
     totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : classifyResult(result), ended);
@@ -208,38 +212,40 @@ export class BayeuxClients {
     const login = this.#logins.get(session);
     if (login === undefined) return undefined;
     const { hasCookie, goneSinceNs, clients } = login;
-    return { hasCookie, goneSinceNs, clients: Array.from(clients, saveClient) };
+    return { hasCookie, goneSinceNs, clients: Array.from(clients, (client) => client.save()) };
   }
 
   *saveStrays(): Generator<SavedFields> {
     for (const client of this.#byToken.values()) {
-      if (client.session === undefined) yield { record: 'comet-client', ...saveClient(client) };
+      if (client.session === undefined) yield { record: 'comet-client', ...client.save() };
     }
   }
 
   /** Restores a saved login. Its clients have no connection yet; their monitorings continue. */
-  restore(session: Session, { hasCookie, goneSinceNs, clients }: SavedLogin): void {
-    const login = this.login(session, hasCookie);
-    login.goneSinceNs = goneSinceNs;
-    for (const saved of clients) login.clients.add(this.restoreClient(saved, session));
-    if (clients.length > 0) this.#updateLogin(login);
+  load(session: Session, saved: SavedRecord): void {
+    const login = this.login(session, saved.flag('hasCookie'));
+    login.goneSinceNs = saved.momentIfAny('goneSinceNs');
+    for (const client of saved.records('clients')) login.clients.add(this.loadClient(client, session));
+    if (login.clients.size > 0) this.#updateLogin(login);
   }
 
-  restoreClient(saved: SavedClient, session: Session | undefined): BayeuxClient {
-    const { token, monitorings, goneSinceNs } = saved;
-    const client = this.#create(token, goneSinceNs);
+  loadClient(saved: SavedRecord, session: Session | undefined): BayeuxClient {
+    // For a client that was connected: the moment of saving.
+    const goneSinceNs = saved.has('goneSinceNs') ? saved.moment('goneSinceNs') : saved.savedAtNs;
+    const client = this.#create(saved.textOrThrow('token'), goneSinceNs);
     client.isKnown = true;
     client.session = session;
-    client.couldUseWebSocket = saved.couldUseWebSocket;
-    client.hasFallenBack = saved.hasFallenBack;
-    client.adviceIntervalMs = saved.adviceIntervalMs;
-    for (const { key, name } of monitorings) {
+    client.couldUseWebSocket = saved.flag('couldUseWebSocket');
+    client.hasFallenBack = saved.flag('hasFallenBack');
+    client.adviceIntervalMs = saved.number('adviceIntervalMs');
+    for (const monitoring of saved.records('monitorings')) {
+      const [key, name] = [monitoring.textOrThrow('key'), monitoring.textOrThrow('name')];
       client.monitorings.set(key, name);
       this.#parts.memory.takeAnyway('names', monitoringBytes(key, name));
       this.#parts.statistics.object.resubscribe(name);
       session?.statistics.object.resubscribe(name);
     }
-    this.#byToken.set(token, client);
+    this.#byToken.set(client.token, client);
     return client;
   }
 
@@ -257,21 +263,18 @@ export class BayeuxClients {
     const isGone = nowNs - client.goneSinceNs >= LEFT_AFTER_NS;
     for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
       const { isClosed, connectionType } = pending.source;
-      this.#endUnanswered(client, pending, isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET'), nowNs);
+      const hasLeft = isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET');
+      this.#endUnanswered(client, pending, hasLeft ? 'abandoned' : 'timedOut', nowNs);
     }
   }
 
-  #endUnanswered(client: BayeuxClient, pending: PendingCall, hasLeft: boolean, nowNs: number): void {
-    const { counts } = this.#parts.metrics;
-    // Without a further answer, the acknowledgement was the answer.
+  /** Ends a call without a further answer: if the server has acknowledged it, that was the answer. */
+  #endUnanswered(client: BayeuxClient, pending: PendingCall, why: keyof typeof UNANSWERED, nowNs: number): void {
     if (pending.ackedNs > 0) {
       this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
-    } else if (hasLeft) {
-      counts.abandoned += 1;
-      this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
     } else {
-      counts.timedOut += 1;
-      this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
+      this.#parts.metrics.counts[why] += 1;
+      this.callEnded(client, pending, UNANSWERED[why], nowNs);
     }
   }
 
@@ -288,7 +291,7 @@ export class BayeuxClients {
     for (const [key, name] of client.monitorings) this.#unsubscribe(client, key, name);
     client.monitorings.clear();
     const nowNs = this.#parts.clock.nowNs();
-    for (const pending of client.calls.takeAll()) this.#endUnanswered(client, pending, true, nowNs);
+    for (const pending of client.calls.takeAll()) this.#endUnanswered(client, pending, 'abandoned', nowNs);
     return true;
   }
 

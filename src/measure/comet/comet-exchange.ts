@@ -1,5 +1,4 @@
 import { addressKeyOf } from '../../limits/address-key.ts';
-import type { ClientReadings } from '../../limits/reading-share.ts';
 import { parseCallbackQuery, selectRequestTexts } from '../../protocol/bayeux/request-body.ts';
 import { selectResponseText } from '../../protocol/bayeux/response-body.ts';
 import { detached } from '../../protocol/http1/text.ts';
@@ -8,7 +7,7 @@ import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
-import type { CallResult } from './ended-message.ts';
+import type { CallResult } from './pending-calls.ts';
 
 const SWITCHING_PROTOCOLS = 101;
 const MAX_FIELD_CHARS = 256;
@@ -22,7 +21,8 @@ const MAX_FIELD_CHARS = 256;
  */
 export class CometExchange {
   readonly #application: CometApplication;
-  readonly #readings: ClientReadings;
+  /** The client whose readings wait in one queue. Fixed before the first one. */
+  readonly #clientKey: () => string;
   readonly #conversation: Conversation;
   readonly #isKnown: boolean;
   readonly #login: RequestLogin;
@@ -51,9 +51,7 @@ export class CometExchange {
     this.#login = { cookieToken, stated };
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
     // Known clients have their own queue, so that users behind one address do not wait for each other.
-    this.#readings = application.reading.of(
-      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? addressKeyOf(client.remoteAddress),
-    );
+    this.#clientKey = () => (this.#isKnown ? cookieToken : this.#clientToken) ?? addressKeyOf(client.remoteAddress);
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: client.remoteAddress,
@@ -121,7 +119,8 @@ export class CometExchange {
   #readRequest(): void {
     if (this.#request?.isWhole !== true || this.#isRead) return;
     this.#isRead = true;
-    this.#readings.read(this.#request, this.#application.clock.nowNs());
+    const { reading, clock } = this.#application;
+    reading.read(this.#clientKey, this.#request, clock.nowNs());
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
@@ -174,13 +173,14 @@ export class CometExchange {
   onEnd(exchange: Exchange, ending: Ending): void {
     if (!this.#isRead) this.#request?.drop();
     this.#conversation.hasClientLeft = ending.kind === 'cancelled';
-    if (this.#response?.isWhole === true) this.#readings.read(this.#response, this.#answeredNs);
+    const { reading } = this.#application;
+    if (this.#response?.isWhole === true) reading.read(this.#clientKey, this.#response, this.#answeredNs);
     // An interrupted body never becomes complete.
     else if (this.#response?.isCollecting === true) this.#response.drop();
     // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
     if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
     const { endedNs } = exchange;
-    this.#readings.runAfter(() => {
+    reading.runAfter(this.#clientKey, () => {
       this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
     });
   }

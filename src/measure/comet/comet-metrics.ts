@@ -34,13 +34,11 @@ const UNREAD_REASONS = [
 
 export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 
-/** Plain numbers since the start, at the moment of reading. */
-export type CometNumbers = ReturnType<CometMetrics['read']>;
-
 /** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. of all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
+/** Counts since the start. */
 export class CometMetrics {
   readonly counts = {
     clientMessages: 0,
@@ -55,27 +53,26 @@ export class CometMetrics {
     timedOut: 0,
     abandoned: 0,
   };
-  readonly #holdDuration: Timer;
-  readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
+  readonly holds: { now: number; readonly ended: Record<HoldEnding, number>; readonly duration: Timer };
   /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
-  readonly #unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
-  readonly #untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
-  #holdsNow = 0;
+  readonly unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
+  /** Entries dropped because their table was full. */
+  readonly untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
   #stormBeganNs = Number.NEGATIVE_INFINITY;
   #stormHandshakes = 0;
 
   constructor(clock: Clock) {
-    this.#holdDuration = new Timer({ clock });
+    this.holds = { now: 0, ended: { delivery: 0, empty: 0, broken: 0 }, duration: new Timer({ clock }) };
   }
 
   holdBegan(): void {
-    this.#holdsNow += 1;
+    this.holds.now += 1;
   }
 
   holdEnded(ending: HoldEnding, durationNs: number, nowNs: number): void {
-    this.#holdsNow -= 1;
-    this.#ended[ending] += 1;
-    this.#holdDuration.update(durationNs, nowNs);
+    this.holds.now -= 1;
+    this.holds.ended[ending] += 1;
+    this.holds.duration.update(durationNs, nowNs);
   }
 
   handshakeRequested(nowNs: number): void {
@@ -88,47 +85,40 @@ export class CometMetrics {
   }
 
   passedUnread(reason: UnreadReason): void {
-    this.#unread[reason] += 1;
+    this.unread[reason] += 1;
   }
 
   tableFull(table: CometTable): void {
-    this.#untracked[table] += 1;
+    this.untracked[table] += 1;
   }
 
   /** Everything except the current holds. Synchronous, so all numbers are of one moment. */
   save(): SavedFields {
+    const { ended, duration } = this.holds;
     return {
       ...this.counts,
-      ...{ unread: this.#unread, untracked: this.#untracked },
-      holds: { ended: this.#ended, count: this.#holdDuration.count, timer: this.#holdDuration.save() },
+      ...{ unread: this.unread, untracked: this.untracked },
+      holds: { ended, count: duration.count, timer: duration.save() },
     };
   }
 
   load(saved: SavedRecord): void {
     saved.countsInto(this.counts);
-    saved.record('unread').countsInto(this.#unread);
-    saved.record('untracked').countsInto(this.#untracked);
+    saved.record('unread').countsInto(this.unread);
+    saved.record('untracked').countsInto(this.untracked);
     const holds = saved.record('holds');
-    holds.record('ended').countsInto(this.#ended);
-    this.#holdDuration.load(holds.record('timer'), holds.count('count'));
-  }
-
-  read() {
-    const { clientMessages, upstreamMessages, accepted, refused, storms, timedOut, abandoned, ...more } = this.counts;
-    return {
-      ...more,
-      messages: { client: clientMessages, upstream: upstreamMessages },
-      holds: { now: this.#holdsNow, ended: { ...this.#ended }, duration: this.#holdDuration },
-      handshakes: { accepted, refused, storms },
-      unread: { ...this.#unread },
-      untracked: { ...this.#untracked },
-      unanswered: { timedOut, abandoned },
-    };
+    holds.record('ended').countsInto(this.holds.ended);
+    this.holds.duration.load(holds.record('timer'), holds.count('count'));
   }
 }
 
-export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
-  counter('d2_comet_messages_total', 'Bayeux messages by who sent them.', ({ messages }) => messages, 'sender'),
+export const COMET_METRICS: readonly MetricDescription<CometMetrics>[] = [
+  counter(
+    'd2_comet_messages_total',
+    'Bayeux messages by who sent them.',
+    ({ counts }) => ({ client: counts.clientMessages, upstream: counts.upstreamMessages }),
+    'sender',
+  ),
   gauge(
     'd2_comet_holds',
     'Holds now: /meta/connect requests that the server has not answered yet.',
@@ -148,34 +138,34 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   counter(
     'd2_comet_handshakes_total',
     'Handshakes by outcome.',
-    ({ handshakes: { accepted, refused } }) => ({ accepted, refused }),
+    ({ counts: { accepted, refused } }) => ({ accepted, refused }),
     'outcome',
   ),
   counter(
     'd2_comet_handshake_storms_total',
     'How often 50 handshakes came within 10 s.',
-    ({ handshakes }) => handshakes.storms,
+    ({ counts }) => counts.storms,
   ),
   counter(
     'd2_comet_unknown_clients_total',
     'Replies 402: the server does not know the client, which must handshake again.',
-    ({ unknownClients }) => unknownClients,
+    ({ counts }) => counts.unknownClients,
   ),
-  counter('d2_comet_fallbacks_total', 'Clients that fell back to long-polling.', ({ fallbacks }) => fallbacks),
+  counter('d2_comet_fallbacks_total', 'Clients that fell back to long-polling.', ({ counts }) => counts.fallbacks),
   counter(
     'd2_comet_connect_gaps_total',
     'Connects at least a second later than the server advised.',
-    ({ connectGaps }) => connectGaps,
+    ({ counts }) => counts.connectGaps,
   ),
   counter(
     'd2_comet_adopted_clients_total',
     'Clients from before the start, not counted as created sessions.',
-    ({ adopted }) => adopted,
+    ({ counts }) => counts.adopted,
   ),
   counter(
     'd2_comet_unanswered_calls_total',
     'Comet calls without an answer: timed_out (an error) or abandoned (no error).',
-    ({ unanswered }) => ({ timed_out: unanswered.timedOut, abandoned: unanswered.abandoned }),
+    ({ counts }) => ({ timed_out: counts.timedOut, abandoned: counts.abandoned }),
     'reason',
   ),
   counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),

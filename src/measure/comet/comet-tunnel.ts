@@ -1,4 +1,4 @@
-import type { ClientReadings, ReadingTask } from '../../limits/reading-share.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { parseExtensions } from '../../protocol/websocket/extensions.ts';
@@ -19,7 +19,8 @@ export type RequestLogin = Pick<Speaker, 'cookieToken' | 'stated'>;
 
 export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
-  readonly #readings: ClientReadings;
+  /** The client whose readings wait in one queue. */
+  readonly #clientKey: () => string;
   readonly #conversation: Conversation;
   /** Undefined if the peers agreed on an extension that cannot be read. */
   readonly #client: WebSocketMessageReader | undefined;
@@ -31,7 +32,7 @@ export class CometTunnel implements TunnelObserver {
     const cookieToken = credentials.setCookieTokenOf(response.fields('set-cookie')) ?? login.cookieToken;
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
     // Its own queue: the server has accepted this client, and other clients of the same address must not wait for it.
-    this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
+    this.#clientKey = () => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`);
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
       remoteAddress: client.remoteAddress,
@@ -46,8 +47,8 @@ export class CometTunnel implements TunnelObserver {
     }
     const { maxBodyBytes: maxMessageBytes, maxInflatedBytes } = config;
     const nowNs = () => clock.nowNs();
-    const read = (message: ReadingTask, atNs: number) => this.#readings.read(message, atNs);
-    const hasRoom = () => this.#readings.hasRoom;
+    const read = (message: ReadingTask, atNs: number) => reading.read(this.#clientKey, message, atNs);
+    const hasRoom = () => reading.hasRoom(this.#clientKey);
     const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
     this.#client = new WebSocketMessageReader(
       { from: 'client', deflate: extensions.deflate?.client, ...limits },
@@ -74,7 +75,7 @@ export class CometTunnel implements TunnelObserver {
     const closedNs = this.#application.clock.nowNs();
     this.#client?.close();
     this.#upstream?.close();
-    this.#readings.runAfter(() => this.#conversation.onClosed(closedNs));
+    this.#application.reading.runAfter(this.#clientKey, () => this.#conversation.onClosed(closedNs));
   }
 
   #handler(reader: TextReader): MessageHandler {

@@ -7,12 +7,11 @@ import { NS_PER_MS } from '../../base/clock.ts';
 import { parseErrorCode } from '../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { isFailedReply, readReplyId } from '../classify/comet-reply.ts';
+import { isFailedReply, readReplyId } from '../classify/comet-classifier.ts';
 import type { BayeuxClient } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { HoldEnding } from './comet-metrics.ts';
-import type { CallResult } from './ended-message.ts';
-import type { CallSource, PendingCall } from './pending-calls.ts';
+import type { CallResult, CallSource, PendingCall } from './pending-calls.ts';
 import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import { Registration, type Speaker } from './registration.ts';
 
@@ -194,7 +193,7 @@ export class Conversation {
       this.#onHandshakeReply(message, request, atNs);
     } else if (message.successful === true) {
       this.#registration.confirm(request.client, 'activity', atNs);
-      if (request.kind === 'disconnect') this.#registration.left(request.client);
+      if (request.kind === 'disconnect') this.#application.clients.end(request.client);
       else this.#apply(request.kind, request.client, request.monitorings);
     } else {
       this.#registration.isUnknown(message, request.client);

@@ -3,8 +3,9 @@
 import type { ReplyRule } from '../../config/rules/comet-rules.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
-import type { ClassifiedMessage } from '../classify/comet-classifier.ts';
-import { readReplyId } from '../classify/comet-reply.ts';
+import type { UpstreamFailureCode } from '../../proxy/exchange/upstream-failure.ts';
+import { type ClassifiedMessage, readReplyId } from '../classify/comet-classifier.ts';
+import type { CallSession, EndedCall } from '../record/call-observer.ts';
 import type { RunningCall, RunningCalls } from '../record/running-calls.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 
@@ -33,6 +34,14 @@ export interface PendingCall extends RunningCall {
   /** When it was acknowledged without data; 0 until then. */
   ackedNs: number;
 }
+
+/** How a call ended, as `CallStatistics` counts it. */
+export type CallResult =
+  | { readonly kind: 'answered'; readonly status: number }
+  /** Answered with an error that any client can provoke, so it creates no name. `status`: 400 to 499. */
+  | { readonly kind: 'refused'; readonly status: number }
+  | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
+  | { readonly kind: 'aborted' };
 
 /** Calls whose answers are matched by the same rule. */
 interface RuleCalls {
@@ -136,4 +145,36 @@ export class PendingCalls {
     }
     return ofRule;
   }
+}
+
+/** What observers see of a call that came as a Bayeux message. */
+export function describeEndedCall(
+  { call, beganNs, source }: PendingCall,
+  result: CallResult,
+  endedNs: number,
+  session: CallSession | undefined,
+): EndedCall {
+  const status = 'status' in result ? result.status : 0;
+  return {
+    kind: call.kind,
+    name: call.name,
+    application: source.application,
+    isComet: true,
+    method: undefined,
+    status,
+    outcome: result.kind === 'refused' ? 'answered' : result.kind,
+    errorCode: result.kind === 'failed' ? result.code : undefined,
+    beganNs,
+    endedNs,
+    // The answer is one message.
+    firstByteNs: status === 0 ? 0 : endedNs,
+    durationNs: endedNs - beganNs,
+    clientWaitNs: 0,
+    requestBytes: undefined,
+    responseBytes: undefined,
+    remoteAddress: source.remoteAddress,
+    session,
+    traceparent: source.traceparent,
+    ownTraceparent: undefined,
+  };
 }

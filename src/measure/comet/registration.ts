@@ -89,15 +89,11 @@ export class Registration {
     else if (client.isKnown) this.#bind(client);
   }
 
-  left(client: BayeuxClient): void {
-    this.#application.clients.end(client);
-  }
-
   /** Whether `reply` says that the server no longer knows the client. If so, the client ends. */
   isUnknown({ error }: BayeuxMessage, client: BayeuxClient | undefined): boolean {
     if (!isUnknownClient(error)) return false;
     this.#application.metrics.counts.unknownClients += 1;
-    if (client !== undefined) this.left(client);
+    if (client !== undefined) this.#application.clients.end(client);
     return true;
   }
 

@@ -1,5 +1,6 @@
 import { NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
@@ -12,12 +13,8 @@ export interface HistoryApplication {
   readonly sessions: { readonly size: number };
 }
 
-interface HistoryCalls {
-  metrics(): MetricSet;
-  openSteps(): DurationSteps;
-  readonly countsByName: ReadonlyMap<string, CallCountsReading>;
-  onFolded?: ((name: string, into: string) => void) | undefined;
-}
+type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName'> &
+  Partial<Pick<CallStatistics, 'onFolded'>>;
 
 /** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
 export interface WorstCallOfKind {

@@ -22,7 +22,7 @@ import { createIncrease, STEP_SECONDS, STEPS_PER_MINUTE, sumOf } from './steps.t
 
 export interface HistorySources extends ConditionSources {
   readonly applications: readonly HistoryApplication[];
-  readonly own: { read(): OwnCounts };
+  readonly own: OwnCounts;
   /** Counters whose increase the page shows. */
   readonly counters: ReadCounters;
   /** Counts from before a restart have been restored. */
@@ -65,8 +65,8 @@ export class History {
     this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
     this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
-    this.#aborted = createIncrease(() => sumOfKinds(sources.own.read().aborted));
-    this.#unanswered = createIncrease(() => sumOfKinds(sources.own.read().unanswered));
+    this.#aborted = createIncrease(() => sumOfKinds(sources.own.aborted));
+    this.#unanswered = createIncrease(() => sumOfKinds(sources.own.unanswered));
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
@@ -132,7 +132,7 @@ export class History {
       seconds: elapsedNs / NS_PER_S,
       aborted: this.#aborted(),
       unanswered: this.#unanswered(),
-      holds: this.#sources.own.read().comet.holds.now,
+      holds: this.#sources.own.comet.holds.now,
       ...this.#jvm.sample(this.#sources.jvm.state),
     };
     this.#minute = [...this.#minute, point].slice(-STEPS_PER_MINUTE);

@@ -1,105 +1,66 @@
 import { counter, histogram, type MetricDescription } from '../../base/metric-description.ts';
 import { createBucketBounds, DurationBuckets } from '../../metrics/duration-buckets.ts';
-import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending } from '../../proxy/exchange/exchange.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
-import type { CometNumbers } from '../comet/comet-metrics.ts';
+import type { CometMetrics } from '../comet/comet-metrics.ts';
+import type { ClaimLimit } from '../sessions/claim-index.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 
-export type EndingKind = Ending['kind'];
+type EndingKind = Ending['kind'];
 
 /** Buckets for the time that the sidecar adds. Normal values are far below one turn of a busy event loop. */
 const ADDED_BOUNDS = createBucketBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
-/** Plain numbers since the start, at the moment of reading. `added` are live histograms. */
-export type OwnNumbers = ReturnType<OwnMetrics['read']>;
-
-type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
-
+/** Counts since the start. */
 export class OwnMetrics {
-  readonly #exchanges: Record<EndingKind, number> = { completed: 0, failed: 0, cancelled: 0, denied: 0 };
-  readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
-  readonly #unanswered: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
-  readonly #tables: readonly CountedTable[];
-  readonly #comet: { read(): CometNumbers };
-  readonly #added = { request: new DurationBuckets(ADDED_BOUNDS), response: new DurationBuckets(ADDED_BOUNDS) };
-  readonly #counts = { upgrades: 0, unclassified: 0, cometExchanges: 0 };
+  readonly exchanges: Record<EndingKind, number> = { completed: 0, failed: 0, cancelled: 0, denied: 0 };
+  readonly aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
+  readonly unanswered: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
+  readonly counts = { upgrades: 0, unclassified: 0, cometExchanges: 0 };
+  readonly added = { request: new DurationBuckets(ADDED_BOUNDS), response: new DurationBuckets(ADDED_BOUNDS) };
+  readonly comet: CometMetrics;
+  readonly #tables: readonly Pick<SessionTable, 'untracked' | 'refusedClaims'>[];
 
-  constructor(tables: readonly CountedTable[], comet: { read(): CometNumbers }) {
+  constructor(tables: readonly SessionTable[], comet: CometMetrics) {
     this.#tables = tables;
-    this.#comet = comet;
+    this.comet = comet;
   }
 
   /** `status`: of the final response, 101 for an accepted upgrade, 0 without a response. */
   exchangeEnded(ending: EndingKind, status: number): void {
-    this.#exchanges[ending] += 1;
-    if (status === 101) this.#counts.upgrades += 1;
+    this.exchanges[ending] += 1;
+    if (status === 101) this.counts.upgrades += 1;
   }
 
   callEnded(kind: CallKind, ending: EndingKind): void {
-    if (ending === 'cancelled') this.#aborted[kind] += 1;
-    else if (ending === 'failed') this.#unanswered[kind] += 1;
+    if (ending === 'cancelled') this.aborted[kind] += 1;
+    else if (ending === 'failed') this.unanswered[kind] += 1;
   }
 
-  exchangeUnclassified(): void {
-    this.#counts.unclassified += 1;
+  get sessionsUntracked(): number {
+    return this.#tables.reduce((sum, { untracked }) => sum + untracked, 0);
   }
 
-  exchangeOfComet(): void {
-    this.#counts.cometExchanges += 1;
-  }
-
-  timeAdded(direction: Direction, addedNs: number): void {
-    this.#added[direction].add(addedNs);
+  get claimsRefused(): Record<ClaimLimit, number> {
+    const sumOf = (limit: ClaimLimit) => this.#tables.reduce((sum, { refusedClaims }) => sum + refusedClaims[limit], 0);
+    return { cookie: sumOf('cookie'), address: sumOf('address') };
   }
 
   /** Synchronous, so all counters are of one moment. `added` is not saved: it describes this process only. */
   save(): SavedFields {
-    return { exchanges: this.#exchanges, aborted: this.#aborted, failed: this.#unanswered, ...this.#counts };
+    return { exchanges: this.exchanges, aborted: this.aborted, failed: this.unanswered, ...this.counts };
   }
 
   load(saved: SavedRecord): void {
-    const exchanges = saved.record('exchanges');
-    // Earlier versions counted by data path.
-    const records = [exchanges, exchanges.record('relay'), exchanges.record('gateway')];
-    for (const ending of Object.keys(this.#exchanges) as EndingKind[]) {
-      this.#exchanges[ending] = records.reduce((sum, record) => sum + record.count(ending), 0);
-    }
-    saved.record('aborted').countsInto(this.#aborted);
-    saved.record('failed').countsInto(this.#unanswered);
-    saved.countsInto(this.#counts);
-  }
-
-  /** Exchanges that the upstream answered. */
-  get answers(): number {
-    return this.#exchanges.completed;
-  }
-
-  read() {
-    return {
-      exchanges: { ...this.#exchanges },
-      upgrades: this.#counts.upgrades,
-      aborted: { ...this.#aborted },
-      unanswered: { ...this.#unanswered },
-      unclassified: this.#counts.unclassified,
-      cometExchanges: this.#counts.cometExchanges,
-      comet: this.#comet.read(),
-      added: this.#added,
-      sessionsUntracked: this.#sumOf(({ untracked }) => untracked),
-      claimsRefused: {
-        cookie: this.#sumOf(({ refusedClaims }) => refusedClaims.cookie),
-        address: this.#sumOf(({ refusedClaims }) => refusedClaims.address),
-      },
-    };
-  }
-
-  #sumOf(count: (table: CountedTable) => number): number {
-    return this.#tables.reduce((sum, table) => sum + count(table), 0);
+    saved.record('exchanges').countsInto(this.exchanges);
+    saved.record('aborted').countsInto(this.aborted);
+    saved.record('failed').countsInto(this.unanswered);
+    saved.countsInto(this.counts);
   }
 }
 
-export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
+export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
   counter(
     'd2_calls_aborted_total',
     'REST calls whose client left early: no duration, no error.',
@@ -116,14 +77,14 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   counter(
     'd2_sidecar_unclassified_exchanges_total',
     'Exchanges that were neither a call nor Comet.',
-    ({ unclassified }) => unclassified,
+    ({ counts }) => counts.unclassified,
   ),
   counter(
     'd2_sidecar_comet_exchanges_total',
     'Exchanges with the Comet endpoint, and login forms.',
-    ({ cometExchanges }) => cometExchanges,
+    ({ counts }) => counts.cometExchanges,
   ),
-  counter('d2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', ({ upgrades }) => upgrades),
+  counter('d2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', ({ counts }) => counts.upgrades),
   // docs/prometheus.md says at which moments the time is measured.
   histogram(
     'd2_sidecar_added_seconds',

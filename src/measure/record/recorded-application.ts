@@ -2,9 +2,8 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { AddressRate } from '../../limits/address-rate.ts';
 import { type ApplicationStatistics, createStatistics } from '../../metrics/statistics.ts';
-import { Timer } from '../../metrics/timer.ts';
 import type { ClassifierConfig } from '../classify/classifier.ts';
-import { createSessionMetrics, SessionTable } from '../sessions/session-table.ts';
+import { SessionTable } from '../sessions/session-table.ts';
 import { CallTotals } from './call-totals.ts';
 import { RunningCalls } from './running-calls.ts';
 import { SlowestCalls } from './slowest-calls.ts';
@@ -40,14 +39,7 @@ export function createApplication(
     config: config.sessions,
     ...{ clock, claimRate },
     created: statistics.createTimer(),
-    sessionMetrics: {
-      createStatistics: () => statistics.createSessionStatistics(),
-      createMetrics: (atNs, creationNs) => {
-        const created = new Timer({ clock, createdNs: atNs - creationNs });
-        created.update(creationNs, atNs);
-        return createSessionMetrics(created, () => 1);
-      },
-    },
+    createStatistics: () => statistics.createSessionStatistics(),
   });
   const running = new RunningCalls(clock);
   const slowest = new SlowestCalls(config.calls.slowest, clock);

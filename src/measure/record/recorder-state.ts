@@ -10,8 +10,6 @@
  */
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { BayeuxClients } from '../comet/bayeux-clients.ts';
-import type { CometMetrics } from '../comet/comet-metrics.ts';
-import { loadClient, loadLogin } from '../comet/saved-login.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
 import type { OwnMetrics } from './own-metrics.ts';
@@ -20,7 +18,6 @@ import type { RecordedApplication } from './recorded-application.ts';
 export interface RecorderStateParts {
   readonly credentials: Credentials;
   readonly own: OwnMetrics;
-  readonly cometMetrics: CometMetrics;
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   /** By application; undefined when Comet is not read. */
   readonly clientsOf: (application: string) => BayeuxClients | undefined;
@@ -45,8 +42,8 @@ export class RecorderState {
 
   /** Must be run to its end. A step takes a millisecond or two at most. */
   *save(): Generator<SavedFields> {
-    const { credentials, own, cometMetrics, applications } = this.#parts;
-    yield { record: 'recorder', secret: credentials.secret, own: own.save(), comet: cometMetrics.save() };
+    const { credentials, own, applications } = this.#parts;
+    yield { record: 'recorder', secret: credentials.secret, own: own.save(), comet: own.comet.save() };
     for (const { name, statistics, sessions } of applications.values()) {
       const clients = this.#parts.clientsOf(name);
       yield { record: 'application', name };
@@ -58,14 +55,14 @@ export class RecorderState {
 
   /** Call it before anything is recorded. Rejects for an invalid state; the recorder is unusable then. */
   async load(records: AsyncIterable<SavedRecord>): Promise<void> {
-    const { credentials, own, cometMetrics, applications } = this.#parts;
+    const { credentials, own, applications } = this.#parts;
     let application: RecordedApplication | undefined;
     for await (const saved of records) {
       const kind = saved.text('record');
       if (kind === 'recorder') {
         credentials.adopt(saved.textOrThrow('secret'));
         own.load(saved.record('own'));
-        cometMetrics.load(saved.record('comet'));
+        own.comet.load(saved.record('comet'));
       } else if (kind === 'application') {
         application = applications.get(saved.textOrThrow('name')) ?? saved.refuse('a configured application', 'name');
       } else if (application !== undefined) {
@@ -79,12 +76,12 @@ export class RecorderState {
     // Undefined when Comet is disabled: its logins are then dropped, and their sessions end by idleness.
     const clients = this.#parts.clientsOf(name);
     if (kind === 'sessions') sessions.load(saved);
-    else if (kind === 'comet-client') clients?.restoreClient(loadClient(saved), undefined);
+    else if (kind === 'comet-client') clients?.loadClient(saved, undefined);
     // Ignores kinds that it does not know, e.g. those of a newer version.
     else if (kind !== 'session') statistics.load(saved);
     else {
       const session = sessions.loadSession(saved);
-      if (saved.has('comet')) clients?.restore(session, loadLogin(saved.record('comet')));
+      if (saved.has('comet')) clients?.load(session, saved.record('comet'));
     }
   }
 }

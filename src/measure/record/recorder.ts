@@ -22,7 +22,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall } from '../../metrics/answer-log.ts';
+import type { Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type {
@@ -38,12 +39,17 @@ import { CometMetrics } from '../comet/comet-metrics.ts';
 import { CometReader, type ExchangeReading } from '../comet/comet-reader.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
-import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import { CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
 import type { SlowOutcome } from './call-totals.ts';
-import { describeEndedExchange, type EndedCallName, OF_COMET, OTHER } from './ended-exchange.ts';
+import {
+  countBytes,
+  countBytesOfResponse,
+  describeEndedExchange,
+  type EndedCallName,
+  OF_COMET,
+  OTHER,
+} from './ended-exchange.ts';
 import { findSessionAtEnd, isAccepted, isLogout, ObservedCall, recogniseClaim, type Sender } from './observed-call.ts';
-import { OutsidePaths } from './outside-paths.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import {
   createApplication,
@@ -52,7 +58,7 @@ import {
   setLateLimit,
 } from './recorded-application.ts';
 import { RecorderState } from './recorder-state.ts';
-import { UnclassifiedPaths } from './unclassified-paths.ts';
+import { UnclassifiedRequests } from './unclassified-requests.ts';
 
 const NO_CONTENT = 204;
 
@@ -77,8 +83,7 @@ const RUNNING_BYTES = 1_024;
 export class Recorder implements ExchangeObserver<Observation> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
-  readonly outside: OutsidePaths;
-  readonly unclassified: UnclassifiedPaths;
+  readonly unclassified: UnclassifiedRequests;
   readonly observers = new CallObservers();
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
@@ -96,8 +101,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.#clock = clock;
     this.memory = memory;
     this.#classifier = new Classifier(config);
-    this.outside = new OutsidePaths(config.applications);
-    this.unclassified = new UnclassifiedPaths(clock);
+    this.unclassified = new UnclassifiedRequests(config.applications, clock);
     const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
     credentials.reconfigure(config.sessions);
     this.#credentials = credentials;
@@ -110,7 +114,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     const forComet = { clock, credentials, metrics, observers: this.observers, listener, memory };
     this.#comet = config.comet.enabled ? new CometReader(config, applications, forComet) : undefined;
     this.state = new RecorderState({
-      ...{ credentials, own: this.own, cometMetrics: metrics, applications: this.applications },
+      ...{ credentials, own: this.own, applications: this.applications },
       clientsOf: (name) => this.#comet?.clientsOf(name),
     });
   }
@@ -186,13 +190,13 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.memory.giveBack('running', bytesOf(observation));
     this.own.exchangeEnded(ending.kind, exchange.status);
     if (observation.kind === 'other') {
-      this.own.exchangeUnclassified();
+      this.own.counts.unclassified += 1;
       if (ending.kind === 'completed') this.#countUnclassified(observation.target, exchange);
       this.#tellOther(OTHER, observation, exchange, ending);
       return;
     }
     if (observation.kind === 'comet') {
-      this.own.exchangeOfComet();
+      this.own.counts.cometExchanges += 1;
       observation.reading.onEnd(exchange, ending);
       this.#tellOther(OF_COMET, observation, exchange, ending);
       return;
@@ -240,12 +244,11 @@ export class Recorder implements ExchangeObserver<Observation> {
 
   #countUnclassified(target: string, { method, durationNs, endedNs }: Exchange): void {
     const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
-    const isBelow = this.outside.add(target, isMisplaced);
-    this.unclassified.add(target, isBelow, durationNs, endedNs);
+    this.unclassified.add(target, isMisplaced, durationNs, endedNs);
   }
 
   onAdded(direction: Direction, addedNs: number): void {
-    this.own.timeAdded(direction, addedNs);
+    this.own.added[direction].add(addedNs);
   }
 
   /**

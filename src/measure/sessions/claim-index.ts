@@ -10,6 +10,11 @@ export const MAX_CLAIMS_PER_LOGIN = 8;
 /** Unverified sessions that one address may begin in a minute, in all applications together. */
 export const CLAIMS_PER_ADDRESS = 32;
 
+/**
+ * The limit that kept a call from beginning an unverified session; `cookie` is the limit per login. Values of a label.
+ */
+export type ClaimLimit = 'cookie' | 'address';
+
 /** A session with a claim. */
 export interface ClaimEntry {
   readonly session: Session;

@@ -10,14 +10,11 @@ import { hash, randomBytes } from 'node:crypto';
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
+import { BASIC, type CompanionFields, companionsOf, isBasic } from './companions.ts';
 import { cookieValues } from './login-cookies.ts';
 
-/** The fields of a request head that identify its sender. Values are latin1, byte for byte as on the wire. */
-export interface CredentialFields {
-  field(name: string): string | undefined;
-  fields(name: string): readonly string[];
-}
+/** The fields of a head that identify its sender. Values are latin1, byte for byte as on the wire. */
+export type CredentialFields = Omit<CompanionFields, 'target'>;
 
 /** The sessions of an application. */
 export interface KnownTokens {
@@ -183,7 +180,7 @@ export class Credentials {
    * verifies the credential, and when it names nobody. A cookie and a certificate make no claims.
    */
   claimOf(request: CompanionFields): Claim | undefined {
-    const companions = this.#companionsOf(request);
+    const companions = hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
     if (companions === undefined) return undefined;
     const identity = this.identify(request);
     const credentialToken = this.tokenOf(request);
@@ -214,10 +211,6 @@ export class Credentials {
   statedBy(response: CredentialFields): StatedName | undefined {
     const user = this.userIn(response);
     return user && { userName: user.userName, credentialToken: undefined, isVerified: true, isAlone: true };
-  }
-
-  #companionsOf(request: CompanionFields): Companions | undefined {
-    return hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
   }
 
   /** Uses the whole subject as key: common names are unique only if the CA ensures it. */

@@ -15,20 +15,20 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { AddressRate } from '../../limits/address-rate.ts';
-import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
+import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
-import { type ClaimEntry, ClaimIndex } from './claim-index.ts';
+import { type ClaimEntry, ClaimIndex, type ClaimLimit } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
 import {
   type CountsByType,
+  createSessionMetrics,
   Session,
   type SessionEntry,
   type SessionLimits,
-  type SessionMetrics,
+  type SessionParts,
   type SessionStart,
 } from './session.ts';
-import { loadRow, type SessionRow, saveRow } from './session-row.ts';
 
 /** Tokens kept for one session. Beyond that the oldest is dropped; the server has to accept that credential again. */
 export const MAX_TOKENS_PER_SESSION = 8;
@@ -37,22 +37,26 @@ export interface SessionTableParts {
   readonly config: Pick<Config['sessions'], 'idleMs' | 'cometGoneMs' | 'max'>;
   readonly clock: Clock;
   readonly created: Timer;
-  readonly sessionMetrics: SessionMetrics;
+  readonly createStatistics: SessionParts['createStatistics'];
   readonly claimRate: AddressRate;
 }
-
-/**
- * The limit that kept a call from beginning an unverified session; `cookie` is the limit per login. Values of a label.
- */
-export type ClaimLimit = 'cookie' | 'address';
 
 /** `verified`, or the credential whose acceptance would verify the name (undefined: none would). */
 export type NameProof = 'verified' | { readonly credentialToken: string | undefined };
 
+interface SessionRow {
+  readonly session: Session;
+  key: string;
+  /** Oldest first. */
+  readonly tokens: string[];
+  /** Set while the session or its name is unverified. */
+  claimEntry: ClaimEntry | undefined;
+}
+
 export class SessionTable {
   readonly #clock: Clock;
   readonly #created: Timer;
-  readonly #sessionMetrics: SessionMetrics;
+  readonly #sessionParts: SessionParts;
   readonly #metrics: MetricSet;
   /** Oldest session first. */
   readonly #byId = new Map<string, SessionRow>();
@@ -71,13 +75,13 @@ export class SessionTable {
   /** Accepted calls that began no unverified session, by limit. */
   readonly refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
 
-  constructor({ config, clock, created, sessionMetrics, claimRate }: SessionTableParts) {
+  constructor({ config, clock, created, createStatistics, claimRate }: SessionTableParts) {
     this.#claimRate = claimRate;
     this.#clock = clock;
     this.#limits = readSessionLimits(config);
     this.#max = config.max;
     this.#created = created;
-    this.#sessionMetrics = sessionMetrics;
+    this.#sessionParts = { clock, countsByType: this.#countsByType, createStatistics };
     this.#metrics = createSessionMetrics(created, () => this.size);
   }
 
@@ -103,8 +107,7 @@ export class SessionTable {
    * that time. Sessions that end in the meantime are still included.
    */
   entries(): Iterable<SessionEntry> {
-    this.sweep();
-    return entriesOf([...this.#byId.values()]);
+    return entriesOf(this.sessions());
   }
 
   /** As `entries`, but the sessions themselves. */
@@ -208,10 +211,8 @@ export class SessionTable {
       this.untracked += 1;
       return undefined;
     }
-    const session = new Session(start, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const row: SessionRow = { session, key, tokens: [], claimEntry: undefined };
-    this.#byId.set(session.id, row);
-    this.#byKey.set(key, row);
+    const session = new Session(start, this.#sessionParts);
+    const row = this.#add(session, key);
     this.#remember(row, token);
     this.#nextEndNs = Math.min(this.#nextEndNs, start.atNs + this.#limits.idleNs);
     if (start.isAdopted !== true) this.#created.update(start.creationNs);
@@ -249,10 +250,12 @@ export class SessionTable {
    * A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end.
    */
   *save(saveMore: (session: Session) => SavedFields): Generator<SavedFields> {
-    for (const row of this.#byId.values()) {
+    for (const { session, key, tokens, claimEntry } of this.#byId.values()) {
       // The key of a claim whose request had a second password is a hash of that password, which must not be saved.
-      if (!isLasting(row.key)) continue;
-      yield { record: 'session', ...row.session.save(), ...saveRow(row), ...saveMore(row.session) };
+      if (!isLasting(key)) continue;
+      const logins = claimEntry?.isNameOnly === false ? claimEntry.logins : undefined;
+      const found = { key, tokens: tokens.filter(isLasting), logins };
+      yield { record: 'session', ...session.save(), ...found, ...saveMore(session) };
     }
     yield {
       ...{ record: 'sessions', untracked: this.untracked, refusedClaims: this.refusedClaims },
@@ -262,13 +265,11 @@ export class SessionTable {
 
   /** Restores a saved session, even above `sessions.max`; an expired one ends as usual. Call it before any begins. */
   loadSession(saved: SavedRecord): Session {
-    const session = Session.load(saved, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const { key, tokens, logins } = loadRow(saved);
-    const row: SessionRow = { session, key, tokens: [], claimEntry: undefined };
-    this.#byId.set(session.id, row);
-    this.#byKey.set(key, row);
-    for (const token of tokens) this.#remember(row, token);
-    if (logins !== undefined) this.#claim({ session, logins, credentialToken: undefined, isNameOnly: false });
+    const session = Session.load(saved, this.#sessionParts);
+    const row = this.#add(session, saved.textOrThrow('key'));
+    for (const token of saved.texts('tokens')) this.#remember(row, token);
+    if (saved.has('logins'))
+      this.#claim({ session, logins: saved.texts('logins'), credentialToken: undefined, isNameOnly: false });
     this.#nextEndNs = Number.NEGATIVE_INFINITY;
     return session;
   }
@@ -277,6 +278,13 @@ export class SessionTable {
     this.untracked = saved.count('untracked');
     saved.record('refusedClaims').countsInto(this.refusedClaims);
     this.#created.load(saved.record('timer'), saved.count('created'));
+  }
+
+  #add(session: Session, key: string): SessionRow {
+    const row = { session, key, tokens: [], claimEntry: undefined };
+    this.#byId.set(session.id, row);
+    this.#byKey.set(key, row);
+    return row;
   }
 
   #sweepAt(nowNs: number): void {
@@ -350,17 +358,8 @@ export class SessionTable {
   }
 }
 
-/** The metrics of a table, and of one session. */
-export function createSessionMetrics(created: TimerReading, readActive: () => number): MetricSet {
-  return {
-    ...emptyMetricSet,
-    gauges: new Map([['sessions.active', { type: 'integer', read: readActive }]]),
-    timers: new Map([['sessions.created', created]]),
-  };
-}
-
-function* entriesOf(rows: readonly SessionRow[]): Generator<SessionEntry> {
-  for (const { session } of rows) yield session.toEntry();
+function* entriesOf(sessions: readonly Session[]): Generator<SessionEntry> {
+  for (const session of sessions) yield session.toEntry();
 }
 
 function readSessionLimits({ idleMs, cometGoneMs }: SessionTableParts['config']): SessionLimits {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
-import type { MetricSet } from '../../metrics/metric-set.ts';
+import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
 import type { Statistics } from '../../metrics/statistics.ts';
+import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
 export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
@@ -45,10 +46,13 @@ export interface SessionLimits {
   readonly goneNs: number;
 }
 
-/** Creates the statistics of a session and the metrics of its creation; both are lazy. */
-export interface SessionMetrics {
+/** What all sessions of a table share. */
+export interface SessionParts {
+  readonly clock: Clock;
+  /** The current sessions; each updates it. */
+  readonly countsByType: CountsByType;
+  /** Called on first use: most sessions are never shown. */
   createStatistics(): Statistics;
-  createMetrics(atNs: number, creationNs: number): MetricSet;
 }
 
 /** One session of a user. Only its `SessionTable` begins and ends it, and sets its fields. */
@@ -61,48 +65,39 @@ export class Session {
   goneSinceNs = Number.POSITIVE_INFINITY;
   /** Random: reveals nothing about the traffic. */
   readonly id: string;
-  readonly #clock: Clock;
   readonly #start: SessionStart;
-  readonly #sources: SessionMetrics;
+  readonly #parts: SessionParts;
   #createdEpochMs: number;
-  #metrics: MetricSet | undefined;
   userName: string | null;
   /** False while the credential or the name is unverified. */
   isVerified: boolean;
   connectionType: ConnectionType;
-  /** Shared by all sessions of the table; undefined after the session has ended. */
-  #countsByType: CountsByType | undefined;
+  #hasEnded = false;
   #onEnded: (() => void) | undefined;
 
-  constructor(
-    start: SessionStart,
-    sources: SessionMetrics,
-    clock: Clock,
-    countsByType: CountsByType,
-    id: string = randomUUID(),
-  ) {
+  constructor(start: SessionStart, parts: SessionParts, id: string = randomUUID()) {
     this.id = id;
     this.#start = start;
+    this.#parts = parts;
     this.userName = start.userName;
     this.isVerified = start.isVerified ?? true;
     this.connectionType = start.connectionType;
-    this.#countsByType = countsByType;
-    countsByType[start.connectionType] += 1;
-    this.#sources = sources;
-    this.#clock = clock;
-    this.#createdEpochMs = clock.epochMs();
+    parts.countsByType[start.connectionType] += 1;
+    this.#createdEpochMs = parts.clock.epochMs();
     this.#lastActivityNs = start.atNs;
   }
 
   get statistics(): Statistics {
-    this.#statistics ??= this.#sources.createStatistics();
+    this.#statistics ??= this.#parts.createStatistics();
     return this.#statistics;
   }
 
   /** The timer `sessions.created` with this one creation, and the gauge `sessions.active`, 1. */
   metrics(): MetricSet {
-    this.#metrics ??= this.#sources.createMetrics(this.#start.atNs, this.#start.creationNs);
-    return this.#metrics;
+    const { atNs, creationNs } = this.#start;
+    const created = new Timer({ clock: this.#parts.clock, createdNs: atNs - creationNs });
+    created.update(creationNs, atNs);
+    return createSessionMetrics(created, () => 1);
   }
 
   /** Failed calls. */
@@ -136,9 +131,9 @@ export class Session {
 
   /** Sets the current connection type, e.g. after a fallback from WebSocket. */
   connectedOver(connectionType: ConnectionType): void {
-    if (this.#countsByType !== undefined) {
-      this.#countsByType[this.connectionType] -= 1;
-      this.#countsByType[connectionType] += 1;
+    if (!this.#hasEnded) {
+      this.#parts.countsByType[this.connectionType] -= 1;
+      this.#parts.countsByType[connectionType] += 1;
     }
     this.connectionType = connectionType;
   }
@@ -150,24 +145,27 @@ export class Session {
 
   /** For the `SessionTable` only. */
   ended(): void {
-    if (this.#countsByType !== undefined) this.#countsByType[this.connectionType] -= 1;
-    this.#countsByType = undefined;
+    if (!this.#hasEnded) this.#parts.countsByType[this.connectionType] -= 1;
+    this.#hasEnded = true;
     const onEnded = this.#onEnded;
     this.#onEnded = undefined;
     onEnded?.();
   }
 
-  static load(saved: SavedRecord, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
+  static load(saved: SavedRecord, parts: SessionParts): Session {
     const start = {
       userName: saved.text('userName') ?? null,
       isVerified: saved.flag('isVerified'),
-      connectionType: parseConnectionType(saved.text('connectionType')) ?? saved.refuse('its values', 'connectionType'),
+      connectionType:
+        CONNECTION_TYPES.find((type) => type === saved.text('connectionType')) ??
+        saved.refuse('its values', 'connectionType'),
       remoteAddress: saved.text('remoteAddress') ?? '',
       atNs: saved.moment('atNs'),
       creationNs: saved.number('creationNs'),
     };
-    const session = new Session(start, sources, clock, countsByType, saved.textOrThrow('id'));
-    session.#createdEpochMs = checkDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
+    const session = new Session(start, parts, saved.textOrThrow('id'));
+    session.#createdEpochMs = saved.number('createdEpochMs');
+    if (Math.abs(session.#createdEpochMs) > MAX_DATE_MS) saved.refuse('a time', 'createdEpochMs');
     session.#requests = saved.count('requests');
     session.#lastActivityNs = saved.moment('lastActivityNs');
     session.goneSinceNs = saved.momentIfAny('goneSinceNs');
@@ -188,19 +186,16 @@ export class Session {
       createdEpochMs: this.#createdEpochMs,
       requests: this.#requests,
       // Running calls do not survive a restart, but they count as activity until now.
-      lastActivityNs: this.#openCalls > 0 ? this.#clock.nowNs() : this.#lastActivityNs,
+      lastActivityNs: this.#openCalls > 0 ? this.#parts.clock.nowNs() : this.#lastActivityNs,
       goneSinceNs: this.goneSinceNs,
       statistics: this.#statistics && [...this.#statistics.save()],
     };
   }
 
+  /** While a call is running, it is not idle: a user may wait for an hour-long download. */
   endsAtNs({ idleNs, goneNs }: SessionLimits): number {
-    return Math.min(this.idleSinceNs() + idleNs, this.goneSinceNs + goneNs);
-  }
-
-  /** When it became idle. Infinity while a call is running: a user who waits for an hour-long download is not idle. */
-  idleSinceNs(): number {
-    return this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
+    const idleSinceNs = this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
+    return Math.min(idleSinceNs + idleNs, this.goneSinceNs + goneNs);
   }
 
   toEntry(): SessionEntry {
@@ -218,22 +213,24 @@ export class Session {
 
   /** Derived from the current wall clock, so that no call has to read it; for display only. */
   #lastActivityEpochMs(): number {
-    const agoMs = (this.#clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
-    return Math.max(this.#createdEpochMs, Math.round(this.#clock.epochMs() - agoMs));
+    const { clock } = this.#parts;
+    const agoMs = (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
+    return Math.max(this.#createdEpochMs, Math.round(clock.epochMs() - agoMs));
   }
+}
+
+/** The timer `sessions.created` and the gauge `sessions.active`, of a table and of one session. */
+export function createSessionMetrics(created: TimerReading, readActive: () => number): MetricSet {
+  return {
+    ...emptyMetricSet,
+    gauges: new Map([['sessions.active', { type: 'integer', read: readActive }]]),
+    timers: new Map([['sessions.created', created]]),
+  };
 }
 
 const UNVERIFIED = { verified: false } as const;
 
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
-
-function parseConnectionType(text: string | undefined): ConnectionType | undefined {
-  return CONNECTION_TYPES.find((type) => type === text);
-}
-
-function checkDateMs(epochMs: number): number | undefined {
-  return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
-}
 
 /** ECMAScript: 100 million days around 1970. */
 const MAX_DATE_MS = 8.64e15;

@@ -8,7 +8,7 @@ const KEPT_NS = 10 * NS_PER_S;
 /** Left at once: they say that nothing was found. */
 const WITHOUT_FINDING: ReadonlySet<VerdictCode> = new Set(['quiet', 'fine']);
 
-type Judged = Judgement & { readonly code: VerdictCode };
+type CodedJudgement = Judgement & { readonly code: VerdictCode };
 
 /** The verdict on one application. A rule higher in the order takes over at once, a lower one after `KEPT_NS`. */
 export class ApplicationVerdict {
@@ -22,13 +22,11 @@ export class ApplicationVerdict {
   }
 
   judge(evidence: Evidence): Verdict {
-    const judged: readonly Judged[] = VERDICT_CODES.map((code) => ({ code, ...RULES[code](evidence) }));
-    const first = judged.find(({ applies }) => applies) as Judged;
-    const rules = judged.map(({ code, text, ...judgement }) => ({
-      code,
-      applies: isFound(code, first, judgement),
-      text,
-    }));
+    const judged: readonly CodedJudgement[] = VERDICT_CODES.map((code) => ({ code, ...RULES[code](evidence) }));
+    const first = judged.find(({ applies }) => applies) as CodedJudgement;
+    // `fine` applies only without any other rule, so that a reader of the rules sees one finding or none.
+    const isFound = ({ code, applies }: CodedJudgement) => (code === 'fine' ? first.code === 'fine' : applies);
+    const rules = judged.map((rule) => ({ code: rule.code, applies: isFound(rule), text: rule.text }));
     const nowNs = this.#clock.nowNs();
     const before = this.current;
     const { hung } = evidence;
@@ -56,9 +54,4 @@ export class ApplicationVerdict {
     const isHigher = VERDICT_CODES.indexOf(now) < VERDICT_CODES.indexOf(before);
     return !isHigher && nowNs - this.#appliedNs < KEPT_NS;
   }
-}
-
-/** `fine` applies only without any other rule, so that a reader of the rules sees one finding or none. */
-function isFound(code: VerdictCode, first: Judged, { applies }: Pick<Judgement, 'applies'>): boolean {
-  return code === 'fine' ? first.code === 'fine' : applies;
 }

@@ -10,10 +10,9 @@ import type { History } from '../history/history.ts';
 import type { Mark } from '../history/marks.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
-import type { OutsidePaths } from '../record/outside-paths.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { SlowestCalls } from '../record/slowest-calls.ts';
-import type { UnclassifiedPaths } from '../record/unclassified-paths.ts';
+import type { UnclassifiedRequests } from '../record/unclassified-requests.ts';
 import { ApplicationVerdict } from './application-verdict.ts';
 import { CountsOfMinute, type MinuteCounts } from './minute-counts.ts';
 import { type Evidence, SUBJECTS, type SuspectCall, type Verdict, type VerdictCode } from './verdict.ts';
@@ -29,8 +28,7 @@ export interface VerdictSources {
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly condition: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
-  readonly outside: Pick<OutsidePaths, 'belowOf' | 'misplaced'>;
-  readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
+  readonly unclassified: Pick<UnclassifiedRequests, 'belowOf' | 'misplaced' | 'readPaths'>;
   deadlock(): Evidence['deadlock'];
   ownCertificateFault(): string | undefined;
   clientTimeoutMs(): number;
@@ -49,7 +47,6 @@ interface Judged {
 
 const JUDGE_MS = 1_000;
 const MINUTE_S = 60;
-const MAX_PATHS = 200;
 
 export class Verdicts {
   readonly #sources: VerdictSources;
@@ -123,8 +120,8 @@ export class Verdicts {
   }
 
   #readCounts({ name, totals }: JudgedApplication): MinuteCounts {
-    const { outside } = this.#sources;
-    return { ...totals.counts, unclassified: outside.belowOf(name), misplaced: outside.misplaced.count };
+    const { unclassified } = this.#sources;
+    return { ...totals.counts, unclassified: unclassified.belowOf(name), misplaced: unclassified.misplaced.count };
   }
 
   #evidenceOf({ application, minute }: Judged): Evidence {
@@ -147,9 +144,9 @@ export class Verdicts {
       p95: history.p95Of(name),
       get unclassifiedPath() {
         const context = `/${name}`;
-        return sources.unclassified.read(MAX_PATHS).find(({ path }) => path.startsWith(context))?.path;
+        return sources.unclassified.readPaths().find(({ path }) => path.startsWith(context))?.path;
       },
-      misplacedPath: sources.outside.misplaced.path,
+      misplacedPath: sources.unclassified.misplaced.path,
     };
   }
 }

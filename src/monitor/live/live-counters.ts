@@ -1,16 +1,16 @@
 /** The counters whose increase the live page shows. Only the answers for the page use these keys. */
 import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
-import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
+import type { UnclassifiedRequests } from '../../measure/record/unclassified-requests.ts';
 import type { MonitoredApplication, MonitoredSidecar } from '../monitored.ts';
 
 export interface LiveCounterSources {
   readonly sidecar: Pick<MonitoredSidecar, 'limits'> & {
-    readonly own: { read(): Pick<OwnNumbers, 'sessionsUntracked'> };
+    readonly own: Pick<MonitoredSidecar['own'], 'sessionsUntracked'>;
     readonly reporter: Pick<MonitoredSidecar['reporter'], 'failures' | 'observerErrors'>;
     readonly dispatcher: Pick<MonitoredSidecar['dispatcher'], 'refusedConnections'>;
   };
   readonly applications: readonly Pick<MonitoredApplication, 'statistics'>[];
-  readonly outside: { readonly count: number };
+  readonly unclassified: Pick<UnclassifiedRequests, 'outside'>;
 }
 
 export const LIMIT = 'limit ';
@@ -20,13 +20,16 @@ export const OBSERVER_ERRORS = 'observerErrors';
 export const OUTSIDE = 'outside';
 
 /** Current values, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. No limits of silence. */
-export function readLiveCounters({ sidecar, applications, outside }: LiveCounterSources): ReadonlyMap<string, number> {
-  const { sessionsUntracked } = sidecar.own.read();
+export function readLiveCounters({
+  sidecar,
+  applications,
+  unclassified,
+}: LiveCounterSources): ReadonlyMap<string, number> {
   const folded = (kind: 'rpc' | 'sba' | 'object') =>
     applications.reduce((sum, { statistics }) => sum + statistics[kind].foldedCount, 0);
   const limits = [
     ...[...sidecar.limits.counts].filter(([key]) => !SILENCE_LIMITS.has(key)),
-    ['sessions.max', sessionsUntracked],
+    ['sessions.max', sidecar.own.sessionsUntracked],
     ['metrics.maxNames.rpc', folded('rpc')],
     ['metrics.maxNames.sba', folded('sba')],
     ['metrics.maxNames.object', folded('object')],
@@ -36,6 +39,6 @@ export function readLiveCounters({ sidecar, applications, outside }: LiveCounter
     ...Array.from(sidecar.reporter.failures.counts, ([code, count]) => [FAILURE + code, count] as const),
     [REFUSED, sidecar.dispatcher.refusedConnections],
     [OBSERVER_ERRORS, sidecar.reporter.observerErrors],
-    [OUTSIDE, outside.count],
+    [OUTSIDE, unclassified.outside],
   ]);
 }

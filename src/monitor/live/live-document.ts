@@ -26,7 +26,6 @@ export function* renderLive(
   live: MonitoredLive,
   { role, since }: LiveRequest,
 ): Generator<string, void, undefined> {
-  const numbers = sidecar.own.read();
   const { history } = live;
   const recent = history.recentCounts();
   const head = {
@@ -51,7 +50,7 @@ export function* renderLive(
       ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
     })),
   };
-  const sources = { verdicts, live, heldPolls: numbers.comet.holds.now, since, role };
+  const sources = { verdicts, live, heldPolls: sidecar.own.comet.holds.now, since, role };
   yield* jsonWithMember(
     head,
     'applications',
@@ -190,9 +189,9 @@ function countOf(recent: Recent, key: string): RecentCount {
 /**
  * Any client can send a path, and its segments may name a person. So they need the role `sessions`, as user names do.
  */
-function selectOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+function selectOutside({ unclassified }: MonitoredLive, count: RecentCount, role: Role): object {
   if (role !== 'sessions') return { ...count, segments: null, other: null };
-  const { segments, other } = outside.read();
+  const { segments, other } = unclassified.readOutside();
   return { ...count, segments: segments.map(([segment, requests]) => ({ segment, requests })), other };
 }
 

@@ -23,7 +23,6 @@ import { readCalls, readObjects, readSessions, renderTable } from './live-tables
 
 /** Path segment of the application without a name. */
 const ROOT = '-';
-const MAX_PATHS = 1_000;
 
 export function addLiveRoutes(
   server: FastifyInstance,
@@ -46,7 +45,7 @@ export function addLiveRoutes(
   addTable('sba', 'metrics', (application) => readCalls('sba', application, live));
   addTable('objects', 'metrics', readObjects);
   addTable('sessions', 'sessions', ({ name }) => readSessions(live.sessionsOf(name)));
-  addTable('unclassified', 'sessions', () => live.unclassified.read(MAX_PATHS));
+  addTable('unclassified', 'sessions', () => live.unclassified.readPaths());
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;

@@ -25,8 +25,6 @@ import { readSystem } from './system-reading.ts';
 const FORMAT = 1;
 /** Per application, oldest first. More would add little, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
-/** Maximum paths of requests that are not calls. */
-const MAX_PATHS = 200;
 const MAX_CHARS = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
 
@@ -77,7 +75,7 @@ function reportPieces(sources: ReportSources, { system, process: reading, tables
     ['statistics', jsonObject(applications.map((one) => [one.name, statisticsPieces(one, config)]))],
     ['sessions', jsonObject(applications.map((one) => [one.name, sessionPieces(one, hasUsers)]))],
     // A segment of a path may name a person.
-    ['unclassified', json(hasUsers ? (monitored.live?.unclassified.read(MAX_PATHS) ?? []) : [])],
+    ['unclassified', json(hasUsers ? (monitored.live?.unclassified.readPaths() ?? []) : [])],
   ]);
 }
 

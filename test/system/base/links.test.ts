@@ -16,8 +16,7 @@ import { writeAside } from '../../../src/base/write-aside.ts';
 import { checkFiles } from '../../../src/cli/check-files.ts';
 import { report } from '../../../src/cli/report.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { LineFile } from '../../../src/export/access-log/line-file.ts';
-import { shiftFiles } from '../../../src/export/access-log/shift-files.ts';
+import { LineFile, shiftFiles } from '../../../src/export/access-log/line-file.ts';
 import { ThreadDiagnosis } from '../../../src/jvm/thread-diagnosis.ts';
 import { putAccessLine } from '../../../src/monitor/access/access-file.ts';
 import { loadState } from '../../../src/state/load-state.ts';
@@ -160,7 +159,11 @@ describe('a file of another user stays', () => {
     writeFileSync(at('state'), '', { mode: 0o644 });
     giveToOther(at('state'));
     const why = expect.stringMatching(/^it belongs to uid \d+/);
-    expect(await loadState(NO_STATE, at('state'), new ManualClock())).toEqual({ kind: 'foreign', why, isFile: false });
+    expect(await loadState(NO_STATE, at('state'), new ManualClock())).toMatchObject({
+      kind: 'foreign',
+      message: why,
+      isFile: false,
+    });
   });
 
   it('as a thread dump beside our own', async () => {

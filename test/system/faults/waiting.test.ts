@@ -60,7 +60,7 @@ describe('a client that leaves while the upstream is being connected', () => {
     resolver.answer = resolver.loopback;
     await harness.client(GET).until('fine');
     expect(harness.upstreams).toHaveLength(1);
-    const { exchanges } = sidecar.recorder.own.read();
+    const { exchanges } = sidecar.recorder.own;
     expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
   });
 });

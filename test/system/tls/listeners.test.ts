@@ -205,7 +205,7 @@ describe('certificates of clients, on the port for clients', () => {
       await start(listen(asks('require')));
       await expect(callAs(make())).rejects.toThrow();
       await expect.poll(handshakes).toMatchObject({ refused: 1, failed: 1 });
-      expect(stand.sidecar.reporter.open + stand.sidecar.recorder.own.read().exchanges.completed).toBe(0);
+      expect(stand.sidecar.reporter.open + stand.sidecar.recorder.own.exchanges.completed).toBe(0);
       expect((await callAs(ann)).status).toBe(200);
     },
   );

@@ -1,8 +1,7 @@
 import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import type { CometWhen } from '../../../src/config/rules/comet-rules.ts';
-import { CometClassifier } from '../../../src/measure/classify/comet-classifier.ts';
-import { isFailedReply, readReplyId } from '../../../src/measure/classify/comet-reply.ts';
+import { CometClassifier, isFailedReply, readReplyId } from '../../../src/measure/classify/comet-classifier.ts';
 import { isUnknownClient } from '../../../src/protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../../src/protocol/bayeux/message.ts';
 import { Random } from '../../support/fuzz/random.ts';

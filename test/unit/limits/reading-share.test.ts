@@ -35,7 +35,7 @@ class Bench {
       keep: () => (room ? bytes : undefined),
       giveUp: () => this.done.push(`${name} given up`),
     };
-    this.share.of(() => address).read(reading, this.clock.nowNs());
+    this.share.read(() => address, reading, this.clock.nowNs());
   }
 
   runAll(afterEach?: () => void): number {
@@ -124,11 +124,20 @@ it('reading of one address waits up to 4 MiB', () => {
 
 it('reading is followed by what runs after it', () => {
   const bench = new Bench();
-  bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('at once'));
+  bench.share.runAfter(
+    () => '10.0.0.1',
+    () => bench.done.push('at once'),
+  );
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
-  bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('end'));
-  bench.share.of(() => '10.0.0.2').runAfter(() => bench.done.push('of another'));
+  bench.share.runAfter(
+    () => '10.0.0.1',
+    () => bench.done.push('end'),
+  );
+  bench.share.runAfter(
+    () => '10.0.0.2',
+    () => bench.done.push('of another'),
+  );
   bench.runAll();
   expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
 });
@@ -137,10 +146,10 @@ it('reading that waits leaves no room for endless ends of exchanges: each counts
   const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
-  const readings = bench.share.of(() => '10.0.0.1');
-  for (let i = 0; i < 2_048; i += 1) readings.runAfter(() => undefined);
+  const client = () => '10.0.0.1';
+  for (let i = 0; i < 2_048; i += 1) bench.share.runAfter(client, () => undefined);
   expect(bench.share.waitingBytes).toBeGreaterThanOrEqual(4 * KB * KB);
-  expect(readings.hasRoom).toBe(false);
+  expect(bench.share.hasRoom(client)).toBe(false);
   bench.runAll();
   expect(bench.share.waitingBytes).toBe(0);
 });
@@ -199,10 +208,13 @@ it('reading that begins while a step runs waits behind what its client has waiti
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   const step = (): boolean => {
     bench.read('10.0.0.1', 'inner');
-    bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('end'));
+    bench.share.runAfter(
+      () => '10.0.0.1',
+      () => bench.done.push('end'),
+    );
     return false;
   };
-  bench.share.of(() => '10.0.0.1').read({ step, keep: () => KB, giveUp: () => undefined }, bench.clock.nowNs());
+  bench.share.read(() => '10.0.0.1', { step, keep: () => KB, giveUp: () => undefined }, bench.clock.nowNs());
   bench.read('10.0.0.1', 'second');
   bench.runAll();
   expect([bench.done, bench.share.waitingBytes]).toEqual([['first', 'second', 'inner', 'end'], 0]);

@@ -140,24 +140,6 @@ describe('a name that only ever failed', () => {
     expect([...after.object.objects.keys()]).toEqual(['ok']);
     expect(namesOf(before.rpc)).toEqual(['ok', 'f', 'g']);
   });
-
-  it('gives way after a restart if an earlier version has saved it', () => {
-    const statistics = create(2);
-    const load = (fields: object) =>
-      statistics.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: clock.nowNs() }));
-    for (const name of ['f1', 'f2', 'f3']) {
-      load({ record: 'rpc', name, count: 1, errors: 1, outcomes: { ok: 0, errors: 1 } });
-      load({ record: 'object', name, count: 0 });
-    }
-    load({ record: 'rpc', name: 'ok', count: 2, errors: 1, outcomes: { ok: 1, errors: 1 } });
-    statistics.restored();
-    for (const name of ['ok', 'new']) {
-      statistics.rpc.recordAnswered(name, 200, MS);
-      statistics.object.recordValue(name);
-    }
-    expect(namesOf(statistics.rpc).sort()).toEqual(['(other)', 'new', 'ok']);
-    expect([...statistics.object.objects.keys()].sort()).toEqual(['(other)', 'new', 'ok']);
-  });
 });
 
 it.each([1, 2, 3, 4])(

@@ -69,7 +69,7 @@ describe('/metrics', () => {
       comet.holdBegan();
       if (ending !== undefined) comet.holdEnded(ending, (ending === 'empty' ? 30_000 : 500) * MS, 0);
     }
-    const samples = await shown({ comet: comet.read() });
+    const samples = await shown({ comet });
     expect(samples.get('d2_comet_holds')).toBe(1);
     expect(samples.get('d2_comet_holds_ended_total{ending="delivery"}')).toBe(1);
     expect(samples.get('d2_comet_hold_duration_seconds_sum')).toBeCloseTo(30.5, 9);

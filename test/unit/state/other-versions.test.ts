@@ -52,7 +52,7 @@ it('a file without fields that came later is restored: these have their defaults
   });
   expect(traffic.counts()).toMatchObject({ rpc: 1, 'rpc.E.Demo.TestInOut': 1, sba: 1, 'object.newValues': 2 });
   expect(traffic.sessions()).toContainEqual(expect.objectContaining({ userName: 'ann', remoteAddress: '' }));
-  expect(traffic.recorder.own.read()).toMatchObject({ aborted: { rpc: 0 }, unanswered: { rpc: 1 } });
+  expect(traffic.recorder.own).toMatchObject({ aborted: { rpc: 0 }, unanswered: { rpc: 1 } });
   expect(traffic.numbers.holds.ended).toEqual({ delivery: 0, empty: 0, broken: 0 });
 });
 

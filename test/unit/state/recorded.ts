@@ -6,8 +6,8 @@ import type { Traffic } from '../../support/measure/record/traffic.ts';
 
 export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
   const { statistics, sessions } = traffic.application(name);
-  const own = traffic.recorder.own.read();
-  const { holds, ...comet } = own.comet;
+  const { exchanges, aborted, unanswered, counts, added, claimsRefused, comet } = traffic.recorder.own;
+  const { holds, unread, untracked } = comet;
   return {
     all: valuesOf(unionOf(setOf(statistics), sessions.metrics())),
     counts: [statistics.rpc, statistics.sba].map((calls) =>
@@ -22,7 +22,8 @@ export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
       if (session === undefined) throw new Error(`no session ${entry.id}`);
       return { entry, metrics: valuesOf(unionOf(setOf(session.statistics), session.metrics())) };
     }),
-    own: { ...own, comet: { ...comet, holds: { ...holds, duration: holds.duration.snapshot() } } },
+    own: { exchanges, aborted, unanswered, counts, added, claimsRefused },
+    comet: { counts: comet.counts, unread, untracked, holds: { ...holds, duration: holds.duration.snapshot() } },
   };
 }
 

@@ -50,7 +50,7 @@ export class CometTraffic extends Traffic {
   }
 
   get numbers() {
-    return this.recorder.own.read().comet;
+    return this.recorder.own.comet;
   }
 
   beginPost(messages: readonly Message[] | string | Buffer, sender: Sender = {}, path = COMET): Exchange {

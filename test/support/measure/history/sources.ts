@@ -39,7 +39,7 @@ export function createSources({ maxNames = 100 } = {}): Sources {
   return {
     ...{ clock, statistics, counts, sessions },
     applications: [{ name: 'smartWeb', statistics, sessions }],
-    own: { read: () => counts },
+    own: counts,
     upstream: { reachability: { kind: 'unknown' } },
     jvm: { state: unavailable('The JVM has not been read yet.', 1), failures: 0 },
     lifecycle: { state: 'starting' },

@@ -86,7 +86,7 @@ const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; v
 const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
-describe('data path %s', () => {
+describe('a sidecar with OTLP', () => {
   it('forwards trace context unchanged without spans, and also for requests without a span', async () => {
     const states = ['plant=a:1,  other=2', 'third=%20'];
     const sent = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: states };

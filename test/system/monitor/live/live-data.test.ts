@@ -135,7 +135,7 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
   // A reset: after an orderly end the client may still be reading.
   leaving.resetAndDestroy();
-  await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
+  await until('the client has left', () => stand.sidecar.recorder.own.aborted.rpc === 1);
   steps(stand, 1);
   await call(stand, RUN);
   steps(stand, 1);
@@ -211,7 +211,7 @@ it('/live shows held polls, and sessions by type of connection', async () => {
   await post(handshake);
   const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
   poll.catch(() => undefined);
-  await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
+  await until('the poll is held', () => stand.sidecar.recorder.own.comet.holds.now === 1);
   steps(stand, 1);
   const sessions = { COMET_LONG_POLLING: 1, REST: 0, created: 1 };
   const history = { points: [{ sessions: 1 }] };

@@ -117,7 +117,7 @@ describe('a client', () => {
     client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
     await client.ended();
     expect(client.received.startsWith(OK)).toBe(true);
-    const { exchanges } = stand.sidecar.recorder.own.read();
+    const { exchanges } = stand.sidecar.recorder.own;
     expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
   });
 

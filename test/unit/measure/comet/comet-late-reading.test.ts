@@ -14,21 +14,21 @@ const COUNTED = { rpc: 1, 'rpc.E.Demo.Test': 1 };
 it.each([401, 403, 404, 302, 500])('the body of a stranger is never read when the server answers %d', (status) => {
   const exchange = traffic.beginPost([rpcCall('1', 'stranger')]);
   traffic.endPost(exchange, { status });
-  expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
+  expect([traffic.numbers.counts.clientMessages, traffic.memory.usedBytes]).toEqual([0, 0]);
 });
 
 it('the body of a stranger is read once the server has accepted it, with the moment at which it came', () => {
   const exchange = traffic.beginPost([rpcCall('1', 'a')]);
-  expect(traffic.numbers.messages.client).toBe(0);
+  expect(traffic.numbers.counts.clientMessages).toBe(0);
   traffic.endPost(exchange, { messages: [rpcAnswer('1')], afterMs: 30 });
-  expect(traffic.numbers.messages.client).toBe(1);
+  expect(traffic.numbers.counts.clientMessages).toBe(1);
   expect([traffic.counts(), traffic.maxMsOf()]).toEqual([COUNTED, 30]);
 });
 
 it('the body of a stranger is not read when the client leaves before the answer', () => {
   const exchange = traffic.beginPost([rpcCall('1', 'a')]);
   traffic.endPost(exchange, { ending: CANCELLED });
-  expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
+  expect([traffic.numbers.counts.clientMessages, traffic.memory.usedBytes]).toEqual([0, 0]);
 });
 
 it('the body of a client that the server knows is read at once: by the cookie of its login, also when it is compressed', () => {

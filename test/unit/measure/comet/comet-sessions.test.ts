@@ -47,7 +47,7 @@ it('a session does not begin with a refused login, one that leaves no cookie to 
   const asked = { channel: '/meta/handshake', id: '1' };
   traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
   expect(traffic.sessions()).toEqual([]);
-  expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
+  expect(traffic.numbers.counts).toMatchObject({ accepted: 0, refused: 1, storms: 0 });
 });
 
 it('a session begins once for each login: another user on the same cookie begins another', () => {
@@ -115,7 +115,7 @@ describe('a session ends', () => {
     // The server lets go of the connect, which says nothing of a client that was there before the sidecar.
     traffic.release(held, [], { afterMs: 10 });
     expect(traffic.sessions()).toEqual([]);
-    expect(traffic.numbers.adopted).toBe(0);
+    expect(traffic.numbers.counts.adopted).toBe(0);
   });
 
   it('at once with /meta/disconnect where no cookie ties it to more', () => {
@@ -191,7 +191,7 @@ describe('a session ends', () => {
     const unknown = { channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' };
     traffic.endPost(traffic.hold('a'), { messages: [unknown] });
     expect(traffic.gauges()).toEqual(NOTHING);
-    expect(traffic.numbers.unknownClients).toBe(1);
+    expect(traffic.numbers.counts.unknownClients).toBe(1);
   });
 });
 
@@ -199,7 +199,7 @@ it('a client that was there before the sidecar is shown with its first answered 
   traffic.release(traffic.hold('a', { cookie: 'one' }));
   expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
   expect(traffic.created).toBe(0);
-  expect(traffic.numbers.adopted).toBe(1);
+  expect(traffic.numbers.counts.adopted).toBe(1);
   traffic.subscribe('a', OBJECT, { cookie: 'one' });
   expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
 });

@@ -168,7 +168,7 @@ it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login
   }
   expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
   const claimsRefused = { cookie: 9_700 - MAX_CLAIMS_PER_LOGIN, address: 0 };
-  expect(traffic.recorder.own.read()).toMatchObject({ sessionsUntracked: 0, claimsRefused });
+  expect(traffic.recorder.own).toMatchObject({ sessionsUntracked: 0, claimsRefused });
   traffic.send({ line: RPC, ...RIGHT });
   expect(annasOf(traffic)).toBeDefined();
   expect(traffic.counts()).toMatchObject({ rpc: 9_701 });
@@ -193,7 +193,7 @@ it('the bounds of unverified sessions are 32 new ones for each address in a minu
   };
   send('10.0.0.7');
   expect(unverifiedOf(traffic)).toHaveLength(32);
-  expect(traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 0, address: 68 });
+  expect(traffic.recorder.own.claimsRefused).toEqual({ cookie: 0, address: 68 });
   send('10.0.0.8');
   expect(unverifiedOf(traffic)).toHaveLength(64);
   traffic.clock.advanceMs(60_000);

@@ -4,7 +4,6 @@ import { AddressRate } from '../../../../src/limits/address-rate.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../../src/measure/sessions/claim-index.ts';
 import type { Session } from '../../../../src/measure/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../../src/measure/sessions/session-table.ts';
-import { emptyMetricSet } from '../../../../src/metrics/metric-set.ts';
 import { SessionStatistics } from '../../../../src/metrics/statistics.ts';
 import { Timer } from '../../../../src/metrics/timer.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -24,12 +23,9 @@ beforeEach(() => {
     clock,
     created: new Timer({ clock }),
     claimRate: new AddressRate(clock, CLAIMS_PER_ADDRESS),
-    sessionMetrics: {
-      createStatistics: () => {
-        statisticsMade += 1;
-        return new SessionStatistics(clock, 10);
-      },
-      createMetrics: () => emptyMetricSet,
+    createStatistics: () => {
+      statisticsMade += 1;
+      return new SessionStatistics(clock, 10);
     },
   });
 });
