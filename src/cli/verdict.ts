@@ -2,9 +2,9 @@
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Verdict } from '../page/live-data.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
-import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 import type { TopDocument } from './top-lines.ts';
 
@@ -20,7 +20,7 @@ const UNKNOWN = 3;
 export async function verdict({ flags }: FlagsOf<'verdict'>, env: Environment, output: Output): Promise<number> {
   let document: TopDocument;
   try {
-    document = JSON.parse(await requestTop(await findSocket(flags, env))) as TopDocument;
+    document = await askSidecar(flags, env, output, requestTop);
   } catch (cause) {
     if (!(cause instanceof SidecarError) || cause.code !== 'D2S_ERR_CONTROL') throw cause;
     output.out(`Unknown: ${cause.message}\n`);

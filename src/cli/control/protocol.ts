@@ -20,7 +20,6 @@ export const STATUS = z.object({
   monitor: z.string(),
   /** `serving`, `draining`, `stopping`; see lifecycle.ts. */
   state: z.string(),
-  isDraining: z.boolean(),
   openExchanges: z.number(),
   openWebSockets: z.number(),
   stopDeadlineMs: z.number(),
