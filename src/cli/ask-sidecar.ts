@@ -1,8 +1,9 @@
+import { showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
 import { loadControlSocket } from '../config/load-config.ts';
 import type { Selection } from './command-line.ts';
 import { findSidecar } from './control/find-sidecar.ts';
-import { type Output, showProgress } from './output.ts';
+import type { Output } from './output.ts';
 
 /**
  * Sends `request` to the control socket of the selected sidecar. Throws ConfigError if several sidecars run,
@@ -14,7 +15,7 @@ export async function askSidecar<T>(
   output: Output,
   request: (socket: string) => Promise<T>,
 ): Promise<T> {
-  return await showProgress(output, 'waiting for the sidecar', findSocket(flags, env).then(request));
+  return await showProgress(output.err, 'waiting for the sidecar', findSocket(flags, env).then(request));
 }
 
 async function findSocket(flags: Selection, env: Environment): Promise<string> {

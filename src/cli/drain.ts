@@ -2,12 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
+import { PROGRESS_MS, showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestDrain, requestShutdown, requestStatus } from './control/control-client.ts';
 import type { ControlStatus } from './control/protocol.ts';
-import { EXIT_FAILED, type Output, PROGRESS_MS, showProgress } from './output.ts';
+import { EXIT_FAILED, type Output } from './output.ts';
 
 const POLL_MS = 200;
 /** Slack after stop.deadline, when the sidecar destroys everything that is left. */
@@ -51,7 +52,7 @@ export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment,
   const { status, gone } = await askSidecar(flags, env, output, (socket) => requestShutdown(socket, SHUTDOWN_GRACE_MS));
   output.out(`d2-sidecar ${status.pid} is stopping, ${describeOpen(status)} open\n`);
   const limit = `${Math.round((status.stopDeadlineMs + SHUTDOWN_GRACE_MS) / 1_000)} s`;
-  if (await showProgress(output, `waiting until it has stopped, at most ${limit}`, gone)) {
+  if (await showProgress(output.err, `waiting until it has stopped, at most ${limit}`, gone)) {
     output.out('stopped\n');
     return 0;
   }

@@ -4,6 +4,7 @@
  */
 import http from 'node:http';
 import { attemptTimeoutMs } from '../base/dial.ts';
+import { showProgress } from '../base/progress.ts';
 import type { HostPort } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { formatHostPort } from '../config/host-port.ts';
@@ -11,7 +12,7 @@ import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestHealth } from './control/control-client.ts';
 import { ControlError } from './control/protocol.ts';
-import { EXIT_FAILED, type Output, showProgress } from './output.ts';
+import { EXIT_FAILED, type Output } from './output.ts';
 
 /** The same timeout as for the control socket; probes of containers give up earlier. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -25,7 +26,7 @@ export async function health(command: FlagsOf<'health'>, env: Environment, outpu
   const answer =
     monitor === undefined
       ? await askSidecar(flags, env, output, askSocket)
-      : await showProgress(output, 'waiting for an answer', askMonitor(monitor, checksReadiness));
+      : await showProgress(output.err, 'waiting for an answer', askMonitor(monitor, checksReadiness));
   if (checksReadiness && !answer.isReady) {
     output.err(`d2-sidecar: ${answer.who} is not ready: ${answer.state}\n`);
     return EXIT_FAILED;

@@ -21,20 +21,3 @@ export const terminalOutput: Output = {
   out: (text) => void process.stdout.write(text),
   err: processOutput.err,
 };
-
-export const PROGRESS_MS = 2_000;
-
-/** Until `work` has ended, prints every two seconds that it goes on, e.g. `d2-sidecar: waiting for the sidecar, 2 s`. */
-export async function showProgress<T>(output: Output, what: string, work: Promise<T>): Promise<T> {
-  const beganMs = performance.now();
-  const print = () => {
-    const seconds = Math.round((performance.now() - beganMs) / 1_000);
-    output.err(`d2-sidecar: ${what}, ${seconds} s\n`);
-  };
-  const timer = setInterval(print, PROGRESS_MS);
-  try {
-    return await work;
-  } finally {
-    clearInterval(timer);
-  }
-}

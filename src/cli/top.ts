@@ -8,8 +8,9 @@ import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
+import type { TopDocument } from './control/protocol.ts';
 import type { Output } from './output.ts';
-import { formatTop, type TopDocument } from './top-lines.ts';
+import { formatTop } from './top-lines.ts';
 
 /** Standard input and output of the process. */
 export interface Terminal {

@@ -7,8 +7,7 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { describeErrno } from '../../base/errors.ts';
-import type { TopDocument } from '../top-lines.ts';
-import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS } from './protocol.ts';
+import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -112,7 +111,7 @@ function explain(socketPath: string, cause: Error): ControlError {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist: no sidecar runs with this control socket',
   ECONNREFUSED: 'nobody listens there: the sidecar has ended',
-  EACCES: 'this user may not open it: run this as the user of the sidecar or as root',
+  EACCES: 'this user may not open it',
   ECONNRESET: 'closed without an answer',
 };
 

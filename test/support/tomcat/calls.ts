@@ -1,5 +1,5 @@
 /** The 1,000 calls of five users that the test sends: user, call and order. */
-import { createRandom, type Random } from '../../../src/demo/random.ts';
+import { createRandom } from '../random.ts';
 
 export type Credentials =
   | { readonly kind: 'basic'; readonly user: string; readonly password: string }
@@ -112,7 +112,7 @@ function createBeginning(): Call[] {
   ];
 }
 
-function toCrowdCall(random: Random, user: User): Call {
+function toCrowdCall(random: () => number, user: User): Call {
   const share = random() * 100;
   if (share < 2) return { ...call(user, pick(random, CROWDED)), hasWrongSecret: true };
   if (share < 4) return call(user, UNKNOWN_RPC);
@@ -127,6 +127,6 @@ function call(user: User, target: Target): Call {
   return { ...target, user, hasWrongSecret: false };
 }
 
-function pick<T>(random: Random, list: readonly T[]): T {
+function pick<T>(random: () => number, list: readonly T[]): T {
   return list[Math.floor(random() * list.length)] as T;
 }

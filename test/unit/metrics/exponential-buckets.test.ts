@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createRandom } from '../../../src/demo/random.ts';
 import { ExponentialBuckets } from '../../../src/metrics/exponential-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
+import { createRandom } from '../../support/random.ts';
 
 const S = 1e9;
 
