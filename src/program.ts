@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { describeHoles } from './base/advisories.ts';
 import { BUILD } from './base/build.ts';
-import { ConfigError, SidecarError } from './base/errors.ts';
+import { ConfigError, isErrno, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
@@ -25,6 +25,8 @@ const OPEN_DEBUGGER =
  * (`npm run bench -- --workload rpc`).
  */
 const V8_FLAGS = '--no-allocation-site-pretenuring';
+
+const RIGHTS_ADVICE = `This command runs as user ${process.getuid?.()}: run it as the user of the service or as root, or change the rights of the file and of the folders above it (namei -l FILE).`;
 
 const RUNTIME_HOLES = describeHoles(process.versions.node);
 
@@ -174,6 +176,7 @@ function reportFailure(error: unknown): number {
   }
   if (!(error instanceof ConfigError)) {
     processOutput.err(`d2-sidecar: ${error.code}: ${error.message}\n`);
+    if (isErrno(error.cause, 'EACCES')) processOutput.err(`${RIGHTS_ADVICE}\n`);
     return EXIT_FAILED;
   }
   const lines = error.message.split('\n').map((line) => `d2-sidecar: ${line}\n`);

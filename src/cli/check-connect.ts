@@ -6,6 +6,7 @@ import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, systemClock } from '../base/clock.ts';
 import { ERROR_CODES, SidecarError } from '../base/errors.ts';
+import { showProgress } from '../base/progress.ts';
 import type { Config } from '../config/config.ts';
 import { formatHostPort } from '../config/host-port.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
@@ -31,7 +32,7 @@ export async function checkConnection(config: Config, output: Output, clock: Clo
   const print = (text: string) => output.out(`# ${text}\n`);
   const attempt = async (check: () => Promise<void>): Promise<boolean> => {
     try {
-      await check();
+      await showProgress(output.err, 'trying the upstream', check());
       return true;
     } catch (cause) {
       if (!(cause instanceof ConnectionFault)) throw cause;

@@ -1,4 +1,5 @@
 /** Checks every file and folder that a configuration names, as the sidecar would at startup and at run time. */
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { SidecarError, StartError } from '../base/errors.ts';
@@ -22,7 +23,8 @@ interface Findings {
 
 const MAX_BYTES = 1024 * 1024;
 
-export async function checkFiles(config: Config): Promise<Findings> {
+/** `folders`: those that a start makes. */
+export async function checkFiles(config: Config, folders: readonly string[] = []): Promise<Findings> {
   const errors: SidecarError[] = [];
   const warnings: string[] = [];
   const collect = async (check: () => Promise<unknown>) => {
@@ -40,7 +42,7 @@ export async function checkFiles(config: Config): Promise<Findings> {
     if (typeof auth === 'object') readers = (await AccessList.open(auth)).readers;
   });
   await collect(async () => checkControlFolder(config));
-  warnings.push(...(await findUnwritable(config)));
+  warnings.push(...(await findUnwritable(config, folders)));
   for (const { key, file } of runtimeFiles(config)) {
     const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
       warnings.push(`${key}: ${file} cannot be read: ${describeFileError(error)}`);
@@ -73,8 +75,12 @@ function checkControlFolder({ control: { socket } }: Config): void {
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
-async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<readonly string[]> {
+async function findUnwritable(
+  { state, accessLog, diagnosis }: Config,
+  folders: readonly string[],
+): Promise<readonly string[]> {
   const { folder } = diagnosis.threads;
+  const isMade = (file: string) => folders.includes(path.dirname(file)) && !existsSync(path.dirname(file));
   const findLinkObstacle = (file: string) =>
     resolveTrusted(file).then(
       () => undefined,
@@ -82,10 +88,13 @@ async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<
     );
   const found = [
     ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
-    ['state.file: cannot be saved', state.file && (await findObstacle(state.file))],
-    ['accessLog.file: cannot be written', accessLog.file && (await findLogObstacle(accessLog.file))],
+    ['state.file: cannot be saved', state.file && !isMade(state.file) && (await findObstacle(state.file))],
+    [
+      'accessLog.file: cannot be written',
+      accessLog.file && !isMade(accessLog.file) && (await findLogObstacle(accessLog.file)),
+    ],
   ];
-  return found.flatMap(([what, reason]) => (reason === undefined ? [] : [`${what}: ${reason}`]));
+  return found.flatMap(([what, reason]) => (reason ? [`${what}: ${reason}`] : []));
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */

@@ -7,8 +7,8 @@ import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
 import { becomeUser } from './become-user.ts';
 import { checkFiles } from './check-files.ts';
+import { findService, type Service } from './installed-service.ts';
 import type { Output } from './output.ts';
-import { findServiceUser } from './service-user.ts';
 
 interface CheckOptions {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
@@ -16,7 +16,7 @@ interface CheckOptions {
   readonly isRoot: boolean;
   readonly connects?: boolean;
   /** `become` is irreversible: everything that needs root must be read before it. */
-  readonly find?: typeof findServiceUser;
+  readonly find?: typeof findService;
   readonly become?: typeof becomeUser;
 }
 
@@ -29,9 +29,10 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
   const yaml = await formatYaml(config);
-  const who = await switchUser(options, warn);
+  const service = await (options.find ?? findService)();
+  const who = switchUser(options, service, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
-  const found = await checkFiles(config);
+  const found = await checkFiles(config, service?.folders);
   found.warnings.forEach(warn);
   const errors = [...unreadable, ...found.errors];
   if (who !== undefined && errors.length + found.warnings.length > 0) output.err(`d2-sidecar: checked as ${who}\n`);
@@ -45,15 +46,16 @@ export async function check(sources: ConfigSources, output: Output, options: Che
 }
 
 /** Switches to the user of the service. Returns a description of that user; undefined if the process keeps its user. */
-async function switchUser(
-  { as, isRoot, find = findServiceUser, become = becomeUser }: CheckOptions,
+function switchUser(
+  { as, isRoot, become = becomeUser }: CheckOptions,
+  installed: Service | undefined,
   warn: (warning: string) => void,
-): Promise<string | undefined> {
+): string | undefined {
   if (as !== undefined && !isRoot)
     throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
   if (!isRoot || as === 'root') return undefined;
-  const service = as === undefined ? await find() : undefined;
-  const name = as ?? service?.name;
+  const service = as === undefined ? installed : undefined;
+  const name = as ?? service?.user;
   if (name === undefined) return undefined;
   try {
     become(name, service?.group);

@@ -12,50 +12,11 @@ import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
 
-/** Selects the running sidecar that a command is for; see cli/control/find-sidecar.ts. */
-export interface SidecarSelection extends ConfigFlags {
+/** What a sidecar starts with, or which running one a command is for (cli/control/find-sidecar.ts). */
+export interface Selection extends ConfigFlags {
   readonly control?: string | undefined;
   readonly pid?: number | undefined;
 }
-
-export type Command =
-  | { readonly kind: 'help' | 'version' | 'demo' }
-  | { readonly kind: 'serve'; readonly flags: ConfigFlags }
-  | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined; readonly connects: boolean }
-  | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
-  | { readonly kind: 'drain'; readonly flags: SidecarSelection; readonly waitMs: number }
-  | { readonly kind: 'reload'; readonly flags: SidecarSelection }
-  | { readonly kind: 'shutdown'; readonly flags: SidecarSelection }
-  | { readonly kind: 'threads'; readonly flags: SidecarSelection }
-  | { readonly kind: 'verdict'; readonly flags: SidecarSelection }
-  | { readonly kind: 'top'; readonly flags: SidecarSelection; readonly isOnce: boolean }
-  | {
-      readonly kind: 'health';
-      readonly flags: SidecarSelection;
-      readonly checksReadiness: boolean;
-      /** The monitoring port to ask, instead of the control socket. */
-      readonly monitor: HostPort | undefined;
-    }
-  | {
-      readonly kind: 'report';
-      readonly flags: SidecarSelection;
-      /** Path of a new file; undefined: the report is printed. */
-      readonly file: string | undefined;
-      readonly includesUsers: boolean;
-    }
-  | {
-      readonly kind: 'passwd';
-      readonly name: string;
-      readonly role: Role;
-      readonly isToken: boolean;
-      /** The file that gets the line; undefined: the line is printed. */
-      readonly file: string | undefined;
-    };
-
-/** The arguments of a command, e.g. `FlagsOf<'report'>`. */
-export type FlagsOf<Kind extends Command['kind']> = Omit<Extract<Command, { readonly kind: Kind }>, 'kind'>;
-
-type CommandName = Exclude<Command['kind'], 'help' | 'version'>;
 
 const OPTIONS = {
   upstream: { type: 'string' },
@@ -84,112 +45,94 @@ type Values = {
   readonly [Name in OptionName]?: (typeof OPTIONS)[Name]['type'] extends 'boolean' ? boolean : string;
 };
 
-const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
-const SELECT_OPTIONS: readonly OptionName[] = ['control', 'pid', 'config'];
-
-const OPTIONS_OF: Readonly<Record<CommandName, readonly OptionName[]>> = {
-  serve: SERVE_OPTIONS,
-  check: [...SERVE_OPTIONS, 'as', 'connect'],
-  learn: [...SERVE_OPTIONS, 'minutes'],
-  demo: [],
-  health: [...SELECT_OPTIONS, 'ready', 'monitor'],
-  report: [...SELECT_OPTIONS, 'out', 'with-users'],
-  drain: [...SELECT_OPTIONS, 'wait'],
-  reload: SELECT_OPTIONS,
-  shutdown: SELECT_OPTIONS,
-  threads: SELECT_OPTIONS,
-  verdict: SELECT_OPTIONS,
-  top: [...SELECT_OPTIONS, 'once'],
-  passwd: ['role', 'file', 'token'],
-};
-
 /** How long `learn` listens. The maximum is a week. */
-const DEFAULT_MINUTES = 5;
+const DEFAULT_MINUTES = '5';
 const MAX_MINUTES = 10_080;
 
 /** The role with the fewest rights: more must be requested explicitly. */
 const DEFAULT_ROLE: Role = 'metrics';
 
+const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
+const SELECT_OPTIONS: readonly OptionName[] = ['control', 'pid', 'config'];
+
+/** The flags of each command, and what it makes of its own ones. `serve` is the program without a command. */
+const COMMANDS = {
+  serve: define(SERVE_OPTIONS),
+  check: define([...SERVE_OPTIONS, 'as', 'connect'], ({ as, connect }) => ({ as, connects: connect === true })),
+  learn: define([...SERVE_OPTIONS, 'minutes'], ({ minutes }) => ({ minutes: parseMinutes(minutes) })),
+  demo: define([]),
+  health: define([...SELECT_OPTIONS, 'ready', 'monitor'], (values) => ({
+    checksReadiness: values.ready === true,
+    /** The monitoring port to ask, instead of the control socket. */
+    monitor: parseMonitor(values),
+  })),
+  report: define([...SELECT_OPTIONS, 'out', 'with-users'], (values) => ({
+    /** Path of a new file; undefined: the report is printed. */
+    file: values.out,
+    includesUsers: values['with-users'] === true,
+  })),
+  drain: define([...SELECT_OPTIONS, 'wait'], ({ wait = '0' }) => ({ waitMs: parseWait(wait) })),
+  reload: define(SELECT_OPTIONS),
+  shutdown: define(SELECT_OPTIONS),
+  threads: define(SELECT_OPTIONS),
+  verdict: define(SELECT_OPTIONS),
+  top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
+  passwd: define(['role', 'file', 'token'], parsePasswd),
+};
+
+type CommandName = keyof typeof COMMANDS;
+
+/** The arguments of a command, e.g. `FlagsOf<'report'>`. */
+export type FlagsOf<Name extends CommandName> = { readonly flags: Selection } & Readonly<
+  ReturnType<(typeof COMMANDS)[Name]['parse']>
+>;
+
+export type Command =
+  | { readonly kind: 'help' | 'version' }
+  | { [Name in CommandName]: { readonly kind: Name } & FlagsOf<Name> }[CommandName];
+
+function define<T = object>(
+  options: readonly OptionName[],
+  parse: (values: Values, words: readonly string[]) => T = () => ({}) as T,
+) {
+  return { options, parse };
+}
+
 /** `argv` without node and script. Throws ConfigError for anything that the help does not list. */
 export function parseCommandLine(argv: readonly string[]): Command {
-  const { words, values } = parseWords(argv);
-  const [word, ...rest] = words;
+  const parsed = parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
+  const flags = parsed.tokens.filter((token) => token.kind === 'option');
+  for (const { name, rawName } of flags) checkKnown(name, rawName);
+  const values = parsed.values as Values;
+  const [word, ...rest] = parsed.positionals;
   if (values.help || (!values.version && word === 'help' && rest.length === 0)) return { kind: 'help' };
   if (values.version) return { kind: 'version' };
-  const name = word === undefined ? 'serve' : parseCommandName(word);
-  if (rest.length > 0 && name !== 'passwd')
-    throw new ConfigError(`${name}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
-  const stray = (Object.keys(values) as OptionName[]).find((option) => !OPTIONS_OF[name].includes(option));
-  if (stray === undefined) return name === 'passwd' ? createPasswd(rest, values) : createCommand(name, values);
-  const describe = (command: string) => (command === 'serve' ? 'd2-sidecar without a command' : command);
-  const owners = Object.entries(OPTIONS_OF).filter(([, options]) => options.includes(stray));
-  throw new ConfigError(
-    `--${stray}: not a flag of ${describe(name)}; it belongs to ${owners.map(([owner]) => describe(owner)).join(', ')}`,
-  );
+  const kind = word === undefined ? 'serve' : findCommand(word);
+  checkFlags(flags as readonly FlagToken[], kind);
+  if (kind === undefined) throw new ConfigError(describeUnknown(word ?? ''));
+  if (rest.length > 0 && kind !== 'passwd')
+    throw new ConfigError(`${kind}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
+  return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
 
-/** Never repeats a word in a message: a superfluous one may be the password. */
-function createPasswd(words: readonly string[], { role = DEFAULT_ROLE, token, file }: Values): Command {
-  const [name, ...rest] = words;
-  if (name === undefined || rest.length > 0 || !isName(name)) {
-    throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
-  }
-  if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
-  return { kind: 'passwd', name, role, isToken: token === true, file };
+function checkKnown(name: string, written: string): void {
+  if (Object.hasOwn(OPTIONS, name)) return;
+  const near = nearest(name, Object.keys(OPTIONS));
+  const hint = near === undefined ? '--help lists them all' : `did you mean --${near}?`;
+  throw new ConfigError(`${quote(written)}: unknown flag, ${hint}`);
 }
 
-function createCommand(kind: Exclude<CommandName, 'passwd'>, values: Values): Command {
-  const { upstream, listen, monitor, config } = values;
-  const flags = { upstream, listen, monitor, config };
-  switch (kind) {
-    case 'demo':
-      return { kind };
-    case 'serve':
-      return { kind, flags };
-    case 'check':
-      return { kind, flags, as: values.as, connects: values.connect === true };
-    case 'learn':
-      return { kind, flags, minutes: parseMinutes(values.minutes) };
-    case 'health':
-      return { kind, flags: select(values), checksReadiness: values.ready === true, monitor: parseMonitor(values) };
-    case 'report':
-      return { kind, flags: select(values), file: values.out, includesUsers: values['with-users'] === true };
-    case 'drain':
-      return { kind, flags: select(values), waitMs: parseWait(values.wait ?? '0') };
-    case 'top':
-      return { kind, flags: select(values), isOnce: values.once === true };
-    default:
-      return { kind, flags: select(values) };
-  }
+interface FlagToken {
+  readonly name: OptionName;
+  readonly value: string | undefined;
+  readonly inlineValue: boolean | undefined;
 }
 
-function select({ control, pid, config }: Values): SidecarSelection {
-  if (control !== undefined && pid !== undefined)
-    throw new ConfigError('--control and --pid: got both, expected one of them');
-  return { config, control, pid: pid === undefined ? undefined : parsePid(pid) };
-}
-
-function parseMonitor({ monitor, control, pid, config }: Values): HostPort | undefined {
-  if (monitor === undefined) return undefined;
-  if ((control ?? pid ?? config) !== undefined)
-    throw new ConfigError('--monitor: cannot be combined with --control, --pid or --config');
-  const address = parseHostPort(monitor);
-  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(monitor)}, expected ${HOST_PORT_FORMS}`);
-  return { host: '127.0.0.1', ...address };
-}
-
-function parseWords(argv: readonly string[]): { readonly words: readonly string[]; readonly values: Values } {
-  const parsed = parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
+/** `kind`: undefined for a command that is unknown. */
+function checkFlags(flags: readonly FlagToken[], kind: CommandName | undefined): void {
   const seen = new Set<OptionName>();
-  for (const token of parsed.tokens) {
-    if (token.kind !== 'option') continue;
-    const { name, value, inlineValue, rawName } = token;
-    if (!isOptionName(name)) {
-      const near = nearest(name, Object.keys(OPTIONS));
-      throw new ConfigError(
-        `${quote(rawName)}: unknown flag${near === undefined ? ', --help lists them all' : `, did you mean --${near}?`}`,
-      );
-    }
+  for (const { name, value, inlineValue } of flags) {
+    if (kind !== undefined && !COMMANDS[kind].options.includes(name)) throw new ConfigError(describeStray(name, kind));
     if (OPTIONS[name].type === 'boolean') {
       if (value !== undefined) throw new ConfigError(`--${name}: takes no value`);
       continue;
@@ -201,19 +144,50 @@ function parseWords(argv: readonly string[]): { readonly words: readonly string[
     if (seen.has(name)) throw new ConfigError(`--${name}: given twice, expected once`);
     seen.add(name);
   }
-  return { words: parsed.positionals, values: parsed.values as Values };
 }
 
-function isOptionName(name: string): name is OptionName {
-  return Object.hasOwn(OPTIONS, name);
+function describeStray(flag: OptionName, kind: CommandName): string {
+  const describe = (command: string) => (command === 'serve' ? 'd2-sidecar without a command' : command);
+  const owners = Object.entries(COMMANDS).filter(([, { options }]) => options.includes(flag));
+  const list = owners.map(([owner]) => describe(owner)).join(', ');
+  return `--${flag}: not a flag of ${describe(kind)}; it belongs to ${list}`;
 }
 
-function parseCommandName(word: string): CommandName {
-  if (word !== 'serve' && Object.hasOwn(OPTIONS_OF, word)) return word as CommandName;
-  const known = Object.keys(OPTIONS_OF).filter((name) => name !== 'serve');
+/** Never repeats a word in a message: a superfluous one may be the password. */
+function parsePasswd({ role = DEFAULT_ROLE, token, file }: Values, words: readonly string[]) {
+  const [name, ...rest] = words;
+  if (name === undefined || rest.length > 0 || !isName(name)) {
+    throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
+  }
+  if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
+  // Without `file`, the line is printed.
+  return { name, role, isToken: token === true, file };
+}
+
+function select({ upstream, listen, monitor, config, control, pid }: Values): Selection {
+  if (control !== undefined && pid !== undefined)
+    throw new ConfigError('--control and --pid: got both, expected one of them');
+  return { upstream, listen, monitor, config, control, pid: pid === undefined ? undefined : parsePid(pid) };
+}
+
+function parseMonitor({ monitor, control, pid, config }: Values): HostPort | undefined {
+  if (monitor === undefined) return undefined;
+  if ((control ?? pid ?? config) !== undefined)
+    throw new ConfigError('--monitor: cannot be combined with --control, --pid or --config');
+  const address = parseHostPort(monitor);
+  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(monitor)}, expected ${HOST_PORT_FORMS}`);
+  return { host: '127.0.0.1', ...address };
+}
+
+function findCommand(word: string): CommandName | undefined {
+  return word !== 'serve' && Object.hasOwn(COMMANDS, word) ? (word as CommandName) : undefined;
+}
+
+function describeUnknown(word: string): string {
+  const known = Object.keys(COMMANDS).filter((name) => name !== 'serve');
   const near = nearest(word, known);
   const hint = near === undefined ? `expected one of ${known.join(', ')}, or flags only` : `did you mean ${near}?`;
-  throw new ConfigError(`${quote(word)}: unknown command, ${hint}`);
+  return `${quote(word)}: unknown command, ${hint}`;
 }
 
 function parsePid(text: string): number {
@@ -229,8 +203,7 @@ function parseWait(text: string): number {
   throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
 }
 
-function parseMinutes(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_MINUTES;
+function parseMinutes(text = DEFAULT_MINUTES): number {
   const minutes = /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0;
   if (minutes > 0 && minutes <= MAX_MINUTES) return minutes;
   throw new ConfigError(`--minutes: got ${quote(text)}, expected a number such as 5 or 0.5, of at most ${MAX_MINUTES}`);

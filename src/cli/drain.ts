@@ -2,30 +2,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
+import { PROGRESS_MS, showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
-import { loadControlSocket } from '../config/load-config.ts';
-import type { FlagsOf, SidecarSelection } from './command-line.ts';
+import { askSidecar } from './ask-sidecar.ts';
+import type { FlagsOf } from './command-line.ts';
 import { requestDrain, requestShutdown, requestStatus } from './control/control-client.ts';
-import { findSidecar } from './control/find-sidecar.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
 
 const POLL_MS = 200;
-const PROGRESS_MS = 2_000;
-/** After stop.deadline the sidecar destroys everything that is left. That should be instant; this allows some slack. */
+/** Slack after stop.deadline, when the sidecar destroys everything that is left. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/**
- * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. A timeout is not a failure: exit code 0.
- */
+/** Throws like `askSidecar`. A timeout is not a failure: exit code 0. */
 export async function drain(
   { flags, waitMs }: FlagsOf<'drain'>,
   env: Environment,
   output: Output,
   clock: Clock = systemClock,
 ): Promise<number> {
-  const socket = await findSocket(flags, env);
-  let status = await requestDrain(socket);
+  let { socket, status } = await askSidecar(flags, env, output, async (socket) => {
+    return { socket, status: await requestDrain(socket) };
+  });
   output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${describeOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
@@ -49,24 +47,18 @@ export async function drain(
   return 0;
 }
 
-/** Exit code 1 if the sidecar did not end in time. Throws like `drain`. */
+/** Exit code 1 if the sidecar did not end in time. Throws like `askSidecar`. */
 export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment, output: Output): Promise<number> {
-  const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
+  const { status, gone } = await askSidecar(flags, env, output, (socket) => requestShutdown(socket, SHUTDOWN_GRACE_MS));
   output.out(`d2-sidecar ${status.pid} is stopping, ${describeOpen(status)} open\n`);
-  if (await gone) {
+  const limit = `${Math.round((status.stopDeadlineMs + SHUTDOWN_GRACE_MS) / 1_000)} s`;
+  if (await showProgress(output.err, `waiting until it has stopped, at most ${limit}`, gone)) {
     output.out('stopped\n');
     return 0;
   }
-  output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} did not exit in time\n`);
+  const advice = `its log says why; kill -KILL ${status.pid} ends it at once`;
+  output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended within ${limit}: ${advice}\n`);
   return EXIT_FAILED;
-}
-
-/** The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none. */
-export async function findSocket(flags: SidecarSelection, env: Environment): Promise<string> {
-  const { control, pid } = flags;
-  if (control !== undefined) return control;
-  // A process id on the command line is more specific than a socket path that is set for everybody.
-  return await findSidecar({ pid, socket: pid === undefined ? await loadControlSocket({ flags, env }) : undefined });
 }
 
 async function statusOrGone(socket: string): Promise<ControlStatus | undefined> {

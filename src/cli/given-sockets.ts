@@ -3,6 +3,7 @@
  * sd_listen_fds(3). They outlive the process: while it restarts, clients wait in the kernel.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
+import ipaddr from 'ipaddr.js';
 import { ConfigError } from '../base/errors.ts';
 import type { GivenSocket } from '../config/given-socket.ts';
 import type { HostPort } from '../config/host-port.ts';
@@ -13,9 +14,6 @@ const MONITOR = 'monitor';
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** As in the kernel's include/net/tcp_states.h. */
 const LISTENING = '0A';
-const V4_CHARS = 8;
-const WORD_CHARS = 8;
-const BYTE_CHARS = 2;
 
 /**
  * Empty without sockets for this process. Removes the variables from `env`, so that no child takes them for its own. Throws
@@ -74,19 +72,6 @@ function read(file: string): string {
 /** `0100007F:1F90` is 127.0.0.1:8080: each word of 32 bits is in the byte order of the machine, here little-endian. */
 function parseAddress(text: string): HostPort {
   const [hex = '', port = ''] = text.split(':');
-  const bytes = hex
-    .match(new RegExp(`.{${WORD_CHARS}}`, 'g'))
-    ?.flatMap((word) => (word.match(new RegExp(`.{${BYTE_CHARS}}`, 'g')) ?? []).reverse());
-  const host = hex.length === V4_CHARS ? toV4(bytes ?? []) : toV6(bytes ?? []);
-  return { host, port: Number.parseInt(port, 16) };
-}
-
-function toV4(bytes: readonly string[]): string {
-  return bytes.map((byte) => Number.parseInt(byte, 16)).join('.');
-}
-
-function toV6(bytes: readonly string[]): string {
-  const groups = Array.from({ length: bytes.length / 2 }, (_, i) => `${bytes[2 * i]}${bytes[2 * i + 1]}`);
-  // The URL parser writes the shortest form (RFC 5952).
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
+  const bytes = Buffer.from(hex, 'hex').swap32();
+  return { host: ipaddr.fromByteArray([...bytes]).toString(), port: Number.parseInt(port, 16) };
 }

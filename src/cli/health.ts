@@ -4,13 +4,14 @@
  */
 import http from 'node:http';
 import { attemptTimeoutMs } from '../base/dial.ts';
+import { showProgress } from '../base/progress.ts';
 import type { HostPort } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { formatHostPort } from '../config/host-port.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestHealth } from './control/control-client.ts';
 import { ControlError } from './control/protocol.ts';
-import { findSocket } from './drain.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
 
 /** The same timeout as for the control socket; probes of containers give up earlier. */
@@ -18,12 +19,14 @@ const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
  * Exit code 0 if the sidecar is alive, or with `checksReadiness` if it is ready, as `/livez` and `/readyz` do;
- * otherwise 1. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A
- * starting sidecar is not found.
+ * otherwise 1. Throws like `askSidecar`. A starting sidecar is not found.
  */
 export async function health(command: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
-  const { monitor, checksReadiness } = command;
-  const answer = monitor === undefined ? await askSocket(command, env) : await askMonitor(monitor, checksReadiness);
+  const { flags, monitor, checksReadiness } = command;
+  const answer =
+    monitor === undefined
+      ? await askSidecar(flags, env, output, askSocket)
+      : await showProgress(output.err, 'waiting for an answer', askMonitor(monitor, checksReadiness));
   if (checksReadiness && !answer.isReady) {
     output.err(`d2-sidecar: ${answer.who} is not ready: ${answer.state}\n`);
     return EXIT_FAILED;
@@ -38,8 +41,8 @@ interface Answer {
   readonly isReady: boolean;
 }
 
-async function askSocket({ flags }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
-  const { status, isReady } = await requestHealth(await findSocket(flags, env));
+async function askSocket(socket: string): Promise<Answer> {
+  const { status, isReady } = await requestHealth(socket);
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
   const isWaiting = state === 'serving' && !isReady;
@@ -60,6 +63,9 @@ function askMonitor(address: HostPort, checksReadiness: boolean): Promise<Answer
       else fail(`answered ${statusCode}, expected 200 or 503`);
     });
     request.on('timeout', () => request.destroy(new Error('no answer')));
-    request.on('error', (error) => fail(`cannot be reached: ${'code' in error ? error.code : error.message}`, error));
+    request.on('error', (error) => {
+      const reason = 'code' in error ? error.code : error.message;
+      fail(`cannot be reached: ${reason}; is a sidecar running, and is this its address for monitoring?`, error);
+    });
   });
 }

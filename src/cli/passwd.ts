@@ -7,11 +7,13 @@ import type { FlagsOf } from './command-line.ts';
 import type { Output } from './output.ts';
 import { type PasswordInput, readPassword } from './password-input.ts';
 
+export type PasswdFlags = Omit<FlagsOf<'passwd'>, 'flags'>;
+
 /**
  * Throws ConfigError for an unusable password and for a file with unusable lines; StartError (D2S_ERR_ACCESS_FILE) for
  * a file that cannot be read or written, or that everybody can read.
  */
-export async function passwd(flags: FlagsOf<'passwd'>, input: PasswordInput, output: Output): Promise<number> {
+export async function passwd(flags: PasswdFlags, input: PasswordInput, output: Output): Promise<number> {
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
@@ -26,7 +28,7 @@ export async function passwd(flags: FlagsOf<'passwd'>, input: PasswordInput, out
   return 0;
 }
 
-async function put(line: string, { name, role, isToken, file }: FlagsOf<'passwd'>, output: Output): Promise<void> {
+async function put(line: string, { name, role, isToken, file }: PasswdFlags, output: Output): Promise<void> {
   if (file === undefined) {
     output.out(`${line}\n`);
     return;

@@ -1,13 +1,11 @@
 /** Reads a password from standard input: the first line; on a terminal, prompts twice with echo off. */
-
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { ConfigError } from '../base/errors.ts';
 import { normalizePassword } from '../monitor/access/presented.ts';
 import type { Output } from './output.ts';
 
-export interface PasswordInput extends AsyncIterable<unknown> {
-  readonly isTTY?: boolean;
-  setRawMode?(isRaw: boolean): unknown;
-}
+export type PasswordInput = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
 /** Shorter passwords can be guessed; NIST SP 800-63B requires a length only. */
 const MIN_CHARACTERS = 8;
@@ -15,28 +13,14 @@ const MAX_BYTES = 1024;
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-const CTRL_C = 0x03;
-const CTRL_D = 0x04;
-const CTRL_U = 0x15;
-const BACKSPACES: ReadonlySet<number> = new Set([0x08, 0x7f]);
 
 /** Throws ConfigError, without the input in its message. */
 export async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
-  const bytes = readBytes(input);
-  if (input.isTTY !== true || input.setRawMode === undefined) return parsePassword(await readLine(bytes));
-  input.setRawMode(true);
-  try {
-    const first = parsePassword(await prompt(`Password for ${name}: `, bytes, output));
-    const again = parsePassword(await prompt('Repeat password: ', bytes, output));
-    if (first !== again) throw new ConfigError('the passwords do not match');
-    return first;
-  } finally {
-    input.setRawMode(false);
-  }
+  return input.isTTY === true ? await askTwice(name, input, output) : parsePassword(await readLine(input));
 }
 
-function parsePassword(bytes: readonly number[]): string {
-  const password = normalizePassword(Uint8Array.from(bytes));
+function parsePassword(bytes: Buffer): string {
+  const password = normalizePassword(bytes);
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
     throw new ConfigError(
       `the password must have at least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, without control characters, on one line of standard input`,
@@ -46,40 +30,36 @@ function parsePassword(bytes: readonly number[]): string {
 }
 
 /** Reads up to the end of the line, which is not part of the password, or of the input. */
-async function readLine(bytes: AsyncIterator<number, void>): Promise<readonly number[]> {
-  const line: number[] = [];
-  while (line.length <= MAX_BYTES + 1) {
-    const { value, done } = await bytes.next();
-    if (done === true || value === NEWLINE) break;
-    line.push(value);
+async function readLine(input: PasswordInput): Promise<Buffer> {
+  let read = Buffer.alloc(0);
+  for await (const chunk of input) {
+    read = Buffer.concat([read, Buffer.from(chunk)]);
+    if (read.includes(NEWLINE) || read.length > MAX_BYTES) break;
   }
-  if (line.at(-1) === RETURN) line.pop();
-  return line;
+  const end = read.indexOf(NEWLINE);
+  const line = end === -1 ? read : read.subarray(0, end);
+  return line.at(-1) === RETURN ? line.subarray(0, -1) : line;
 }
 
-/** Handles the keys that a terminal in raw mode leaves to the program. */
-async function prompt(text: string, bytes: AsyncIterator<number, void>, output: Output): Promise<readonly number[]> {
-  output.err(text);
-  const line: number[] = [];
-  try {
-    for (;;) {
-      const { value: byte, done } = await bytes.next();
-      if (done === true || byte === NEWLINE || byte === RETURN) return line;
-      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled; nothing was changed');
-      if (byte === CTRL_U) line.length = 0;
-      else if (BACKSPACES.has(byte)) removeCharacter(line);
-      else if (line.length <= MAX_BYTES) line.push(byte);
-    }
-  } finally {
+async function askTwice(name: string, input: PasswordInput, output: Output): Promise<string> {
+  // What is typed would be echoed here.
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });
+  const lines = terminal[Symbol.asyncIterator]();
+  // Without this, Ctrl-C would pause the input. Ctrl-D closes it, too.
+  terminal.once('SIGINT', () => terminal.close());
+  const ask = async (prompt: string) => {
+    output.err(prompt);
+    const { value = '', done } = await lines.next();
     output.err('\n');
+    if (done === true) throw new ConfigError('cancelled; nothing was changed');
+    return parsePassword(Buffer.from(value, 'utf8'));
+  };
+  try {
+    const first = await ask(`Password for ${name}: `);
+    if (first !== (await ask('Repeat password: '))) throw new ConfigError('the passwords do not match');
+    return first;
+  } finally {
+    terminal.close();
   }
-}
-
-/** Removes the last character with all its bytes: in UTF-8, those after the first are 10xxxxxx. */
-function removeCharacter(line: number[]): void {
-  for (let byte = line.pop(); byte !== undefined && (byte & 0xc0) === 0x80; byte = line.pop());
-}
-
-async function* readBytes(input: PasswordInput): AsyncGenerator<number, void> {
-  for await (const chunk of input) yield* Buffer.from(chunk as Uint8Array);
 }

@@ -1,15 +1,15 @@
 /** `d2-sidecar reload`: makes a running sidecar reload its configuration, as SIGHUP does. */
 import type { Environment } from '../config/environment.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestReload } from './control/control-client.ts';
-import { findSocket } from './drain.ts';
 import { EXIT_FAILED, EXIT_USAGE, type Output } from './output.ts';
 
 /**
- * Exit code 64 for an unusable configuration, 1 for an unreadable file; both change nothing. Throws like `drain`.
+ * Exit code 64 for an unusable configuration, 1 for an unreadable file; both change nothing. Throws like `askSidecar`.
  */
 export async function reload({ flags }: FlagsOf<'reload'>, env: Environment, output: Output): Promise<number> {
-  const { status, reload: answer } = await requestReload(await findSocket(flags, env));
+  const { status, reload: answer } = await askSidecar(flags, env, output, requestReload);
   if (answer.kind === 'applied') {
     const changed = answer.changed.length === 0 ? 'nothing changed' : `changed: ${answer.changed.join(', ')}`;
     output.out(`d2-sidecar ${status.pid} reloaded its configuration, ${changed}\n`);

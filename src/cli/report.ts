@@ -5,26 +5,24 @@ import { escapeHidden } from '../base/shown-text.ts';
 import { describeFileError, openTrusted } from '../base/trusted-file.ts';
 import { removeOwn } from '../base/write-aside.ts';
 import type { Environment } from '../config/environment.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestReport, requestStatus } from './control/control-client.ts';
-import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
 const FILE_MODE = 0o600;
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY;
 
-/**
- * Throws ConfigError if several sidecars run or the file already exists, D2S_ERR_CONTROL if no sidecar runs or it does
- * not answer, D2S_ERR_REPORT if the file cannot be written.
- */
+/** Throws like `askSidecar`; ConfigError if the file already exists, D2S_ERR_REPORT if it cannot be written. */
 export async function report(
   { flags, file, includesUsers }: FlagsOf<'report'>,
   env: Environment,
   output: Output,
 ): Promise<number> {
-  const socket = await findSocket(flags, env).catch(explainNoSidecar);
-  const { pid } = await requestStatus(socket);
-  const text = await requestReport(socket, includesUsers);
+  const { pid, text } = await askSidecar(flags, env, output, async (socket) => {
+    const status = await requestStatus(socket);
+    return { pid: status.pid, text: await requestReport(socket, includesUsers) };
+  });
   // Indented for people. Doing this in the sidecar would make its traffic wait.
   const document = `${escapeHidden(JSON.stringify(JSON.parse(text), undefined, 2))}\n`;
   if (file === undefined) {
@@ -35,12 +33,6 @@ export async function report(
   const whom = includesUsers ? 'with user names and addresses' : 'without user names and addresses';
   output.out(`d2-sidecar ${pid}: report written to ${file}, ${Buffer.byteLength(document)} bytes, ${whom}\n`);
   return 0;
-}
-
-function explainNoSidecar(error: unknown): never {
-  if (!(error instanceof SidecarError) || error instanceof ConfigError) throw error;
-  const advice = 'a report needs a running sidecar: run this as its user, in its container';
-  throw new SidecarError(error.code, `${error.message}; ${advice}`, { cause: error });
 }
 
 async function writeNew(file: string, text: string): Promise<void> {

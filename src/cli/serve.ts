@@ -117,7 +117,6 @@ function createStatus(
     pid: process.pid,
     ...bound,
     state,
-    isDraining: state !== 'serving',
     openExchanges: inProgress.exchanges,
     openWebSockets: inProgress.webSockets,
     stopDeadlineMs: stop.deadlineMs,

@@ -8,10 +8,10 @@ import type { Logger } from '../base/logger.ts';
 import type { Environment } from '../config/environment.ts';
 import { cleanDump } from '../jvm/clean-dump.ts';
 import { summariseThreads } from '../jvm/thread-dump.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestStatus, requestThreads } from './control/control-client.ts';
 import { ControlError, type ControlStatus } from './control/protocol.ts';
-import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
 type Server = NonNullable<ControlStatus['server']>;
@@ -19,33 +19,28 @@ type Server = NonNullable<ControlStatus['server']>;
 /** A JVM that stands still opens its attach socket late. */
 const DUMP_TIMEOUT_MS = 70_000;
 const READ_TIMEOUT_MS = 5_000;
-const PROGRESS_MS = 2_000;
 /** Its reasons are in the error. */
 const SILENT: Logger = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };
 
-/** Throws D2S_ERR_CONTROL, with the reason, if no sidecar runs or the JVM's attach socket cannot be reached. */
+/** Throws like `askSidecar`; D2S_ERR_CONTROL if the JVM's attach socket cannot be reached. */
 export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {
-  const socket = await findSocket(flags, env);
-  const text = await requestThreads(socket).catch(
-    async (refused: unknown) => await dumpAsRoot(socket, refused, output),
+  const text = await askSidecar(flags, env, output, (socket) =>
+    requestThreads(socket).catch((refused: unknown) => dumpAsRoot(socket, refused)),
   );
   const dump = cleanDump(text);
   output.out(`${summariseThreads(dump)}\n${dump}`);
   return 0;
 }
 
-async function dumpAsRoot(socket: string, refused: unknown, output: Output): Promise<string> {
+async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
   if (!(refused instanceof ControlError) || process.getuid?.() !== 0) throw refused;
   const { server } = await requestStatus(socket);
   if (server === undefined) throw refused;
-  const timer = setInterval(() => output.err('d2-sidecar: waiting for the JVM to list its threads\n'), PROGRESS_MS);
   try {
     return await dumpOf(server);
   } catch (cause) {
     if (!(cause instanceof SidecarError)) throw cause;
     throw new ControlError(`${refused.message}; as root: ${cause.message}`, cause);
-  } finally {
-    clearInterval(timer);
   }
 }
 

@@ -3,21 +3,8 @@
 import { formatBytes, formatCount, formatDuration } from '../base/figures.ts';
 import { sanitizeText } from '../base/shown-text.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
-import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
-
-export interface TopDocument {
-  readonly live: Live;
-  readonly calls: readonly CallsOfApplication[];
-}
-
-interface CallsOfApplication {
-  readonly name: string;
-  /** Number of running calls; `running` has only the oldest. */
-  readonly total: number;
-  readonly running: readonly CallEntry[];
-  readonly slowest: readonly SlowEntry[];
-}
+import type { CallsOfApplication, TopDocument } from './control/protocol.ts';
 
 const SHOWN_SLOWEST = 10;
 /** Leaves room for the slowest calls in a terminal of 24 lines. */

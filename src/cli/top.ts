@@ -5,11 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
-import { findSocket } from './drain.ts';
+import type { TopDocument } from './control/protocol.ts';
 import type { Output } from './output.ts';
-import { formatTop, type TopDocument } from './top-lines.ts';
+import { formatTop } from './top-lines.ts';
 
 /** Standard input and output of the process. */
 export interface Terminal {
@@ -36,17 +37,18 @@ export async function top(
   output: Output,
   terminal: Terminal,
 ): Promise<number> {
-  const socket = await findSocket(flags, env);
-  const ask = async () => JSON.parse(await requestTop(socket)) as TopDocument;
+  const { socket, first } = await askSidecar(flags, env, output, async (socket) => {
+    return { socket, first: await requestTop(socket) };
+  });
   if (isOnce || !terminal.stdin.isTTY || !terminal.stdout.isTTY) {
-    output.out(`${formatTop(await ask(), ANY_WIDTH).join('\n')}\n`);
+    output.out(`${formatTop(first, ANY_WIDTH).join('\n')}\n`);
     return 0;
   }
-  return await show(ask, output, terminal);
+  return await show(socket, first, output, terminal);
 }
 
-async function show(ask: () => Promise<TopDocument>, output: Output, { stdin, stdout }: Terminal): Promise<number> {
-  let shown = await ask();
+async function show(socket: string, first: TopDocument, output: Output, { stdin, stdout }: Terminal): Promise<number> {
+  let shown = first;
   const draw = () => {
     const { columns, rows } = stdout;
     const lines = [...formatTop(shown, columns).slice(0, Math.max(1, rows - 1)), 'q quits'.slice(0, columns)];
@@ -66,7 +68,7 @@ async function show(ask: () => Promise<TopDocument>, output: Output, { stdin, st
       draw();
       await delay(REFRESH_MS, undefined, { signal: quit.signal }).catch(() => undefined);
       if (quit.signal.aborted) return 0;
-      shown = await ask();
+      shown = await requestTop(socket);
     }
   } catch (cause) {
     if (!(cause instanceof SidecarError)) throw cause;

@@ -1,12 +1,11 @@
 /** `d2-sidecar verdict`: prints the verdict, and exits as monitoring plugins (Nagios, Zabbix) do. */
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
-import type { Verdict } from '../page/live-data.ts';
+import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
-import { findSocket } from './drain.ts';
+import type { TopDocument } from './control/protocol.ts';
 import type { Output } from './output.ts';
-import type { TopDocument } from './top-lines.ts';
 
 const OK = 0;
 const WARNING = 1;
@@ -20,7 +19,7 @@ const UNKNOWN = 3;
 export async function verdict({ flags }: FlagsOf<'verdict'>, env: Environment, output: Output): Promise<number> {
   let document: TopDocument;
   try {
-    document = JSON.parse(await requestTop(await findSocket(flags, env))) as TopDocument;
+    document = await askSidecar(flags, env, output, requestTop);
   } catch (cause) {
     if (!(cause instanceof SidecarError) || cause.code !== 'D2S_ERR_CONTROL') throw cause;
     output.out(`Unknown: ${cause.message}\n`);
@@ -33,7 +32,9 @@ export async function verdict({ flags }: FlagsOf<'verdict'>, env: Environment, o
   return Math.max(...applications.map(({ verdict: found }) => chooseExitCode(found)));
 }
 
-function chooseExitCode({ code, subject }: Pick<Verdict, 'code' | 'subject'>): number {
+type Verdict = TopDocument['live']['applications'][number]['verdict'];
+
+function chooseExitCode({ code, subject }: Verdict): number {
   if (code === 'fine' || code === 'quiet' || code === 'draining') return OK;
   return code === 'calls-slow' || subject === 'client' || subject === 'network' ? WARNING : CRITICAL;
 }

@@ -10,36 +10,40 @@ export interface Layer {
 
 export class Written {
   readonly group: Group = createGroup();
-  readonly #origins = new Map<string, string>();
+  readonly #layers: Layer[] = [];
 
   /** Merges `layer` over the earlier ones: groups are merged, everything else (lists too) is replaced. */
   add(layer: Layer): void {
-    this.#merge(this.group, layer.group, [], layer.origin);
+    merge(this.group, layer.group, []);
+    this.#layers.unshift(layer);
   }
 
   /** Where the value at `path`, or the group or list around it, was written; undefined for a default. */
   originOf(path: readonly (string | number)[]): string | undefined {
     for (let length = path.length; length > 0; length--) {
-      const origin = this.#origins.get(formatKey(path.slice(0, length)));
-      if (origin !== undefined) return origin;
+      const at = path.slice(0, length);
+      const layer = this.#layers.find(({ group }) => isWritten(valueAt(group, at)));
+      if (layer !== undefined) return layer.origin(at.map(String));
     }
     return undefined;
   }
+}
 
-  #merge(under: Group, over: Group, path: readonly string[], origin: Layer['origin']): void {
-    for (const [name, value] of Object.entries(over)) {
-      const at = [...path, name];
-      // A key without a value, such as a group whose lines are all commented out, counts as absent.
-      if (value === null || value === undefined) continue;
-      if (isGroup(value)) {
-        const inner = under[name];
-        const group = isGroup(inner) ? inner : expandGroup(at, inner);
-        under[name] = group;
-        this.#merge(group, value, at, origin);
-      } else {
-        under[name] = value;
-      }
-      this.#origins.set(formatKey(at), origin(at));
+/** A key without a value, such as a group whose lines are all commented out, counts as absent. */
+function isWritten(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}
+
+function merge(under: Group, over: Group, path: readonly string[]): void {
+  for (const [name, value] of Object.entries(over)) {
+    if (!isWritten(value)) continue;
+    if (isGroup(value)) {
+      const inner = under[name];
+      const group = isGroup(inner) ? inner : expandGroup([...path, name], inner);
+      under[name] = group;
+      merge(group, value, [...path, name]);
+    } else {
+      under[name] = value;
     }
   }
 }

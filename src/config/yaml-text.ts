@@ -1,5 +1,5 @@
 /** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may contain secrets. */
-import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
+import type { Document, LineCounter, Node, Pair, Scalar, YAMLParseError } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
 import { formatKey } from './written.ts';
@@ -69,33 +69,20 @@ function describeSyntaxError(
   return `${repeated.name} is already in line ${lineCounter.linePos(repeated.firstPos).line}, expected once`;
 }
 
-interface Pair {
-  readonly key: { readonly value?: unknown; readonly range?: readonly number[] };
-  readonly value: Node | null;
-}
-
 /** The duplicate key at `pos`, and the place of its first occurrence. */
-function findRepeated(
-  node: unknown,
-  pos: number,
-  path: KeyPath,
-): { readonly name: string; readonly firstPos: number } | undefined {
-  const { items } = (node ?? {}) as { readonly items?: readonly unknown[] };
-  for (const [index, item] of (items ?? []).entries()) {
-    const { key, value } = item as Partial<Pair>;
-    if (key === undefined) {
-      const found = findRepeated(item, pos, [...path, index]);
-      if (found !== undefined) return found;
-      continue;
-    }
-    const name = String(key.value);
-    if (key.range?.[0] === pos) {
-      const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
+function findRepeated(node: unknown, pos: number, path: KeyPath): { name: string; firstPos: number } | undefined {
+  const { items = [] } = (node ?? {}) as { readonly items?: readonly (Node | Pair<Scalar, Node>)[] };
+  for (const [index, item] of items.entries()) {
+    const pair = 'key' in item ? item : undefined;
+    const at = [...path, pair === undefined ? index : String(pair.key.value)];
+    if (pair?.key.range?.[0] === pos) {
+      const isSame = (other: Node | Pair<Scalar>) => 'key' in other && other.key.value === pair.key.value;
+      const first = items.find(isSame) as Pair<Scalar> | undefined;
       // An unknown key may be a secret written as a key, so it is not shown.
-      const isKnown = knownNamesAt(path).includes(name);
-      return { name: isKnown ? formatKey([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
+      const isKnown = knownNamesAt(path).includes(String(pair.key.value));
+      return { name: isKnown ? formatKey(at) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }
-    const found = findRepeated(value, pos, [...path, name]);
+    const found = findRepeated(pair === undefined ? item : pair.value, pos, at);
     if (found !== undefined) return found;
   }
   return undefined;

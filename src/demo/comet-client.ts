@@ -1,6 +1,6 @@
 /** A Comet connection of a browser: shakes hands, polls or listens, and matches each reply to its message by id. */
 import { EventEmitter, once } from 'node:events';
-import { type Dispatcher, WebSocket } from 'undici';
+import { request, WebSocket } from 'undici';
 import { COMET_PATH, type CometMessage } from './comet-message.ts';
 import type { SampleBrowser } from './plant.ts';
 
@@ -8,7 +8,6 @@ interface CometClientOptions {
   readonly baseUrl: string;
   readonly transport: SampleBrowser['transport'];
   readonly cookie: string;
-  readonly pool: Dispatcher;
   readonly signal: AbortSignal;
   readonly onValue: () => void;
 }
@@ -68,9 +67,8 @@ export class CometClient {
   }
 
   async #post(message: CometMessage): Promise<void> {
-    const { baseUrl, cookie, pool, signal } = this.#options;
-    const { body } = await pool.request({
-      path: `${new URL(baseUrl).pathname}/${COMET_PATH}`,
+    const { baseUrl, cookie, signal } = this.#options;
+    const { body } = await request(`${baseUrl}/${COMET_PATH}`, {
       method: 'POST',
       headers: { cookie, 'content-type': 'application/json;charset=UTF-8' },
       body: JSON.stringify([message]),

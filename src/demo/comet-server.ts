@@ -9,11 +9,9 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import type { SampleLogins } from './logins.ts';
 import { SAMPLE_OBJECTS } from './plant.ts';
-import type { Random } from './random.ts';
 
 interface SampleCometOptions {
   readonly logins: SampleLogins;
-  readonly random: Random;
   /**
    * Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`.
    */
@@ -22,16 +20,15 @@ interface SampleCometOptions {
 
 interface Client {
   readonly id: string;
+  readonly user: string;
   readonly channels: Set<string>;
   readonly waiting: CometMessage[];
   socket: WebSocket | undefined;
   answerConnect: () => void;
-  expiry: NodeJS.Timeout | undefined;
 }
 
 const PUSH_EVERY_MS = 500;
 const HOLD_MS = 10_000;
-const EXPIRY_MS = 30_000;
 const MAX_WAITING = 100;
 const MAX_MESSAGE_BYTES = 65_536;
 const CHANGE_SHARE = 0.6;
@@ -115,25 +112,18 @@ export class SampleComet {
 
   #handshake({ channel, id }: CometMessage, user: string | undefined): CometMessage {
     if (user === undefined) return { channel, id, successful: false, error: '403::log in first' };
+    // A user with a new client has lost the old one.
+    for (const client of this.#clients.values()) if (client.user === user) this.#end(client);
     this.#ids += 1;
     const clientId = `client${this.#ids}`;
-    const client: Client = {
-      id: clientId,
-      channels: new Set(),
-      waiting: [],
-      socket: undefined,
-      answerConnect: () => undefined,
-      expiry: undefined,
-    };
-    this.#clients.set(clientId, client);
-    this.#expireLater(client);
+    const state = { channels: new Set<string>(), waiting: [], socket: undefined, answerConnect: () => undefined };
+    this.#clients.set(clientId, { id: clientId, user, ...state });
     const advice = { reconnect: 'retry', interval: 0, timeout: HOLD_MS };
     return { channel, id, clientId, successful: true, advice };
   }
 
   /** Holds a connect until there are values, or for `HOLD_MS`. A WebSocket gets its values directly. */
   async #hold(client: Client): Promise<void> {
-    clearTimeout(client.expiry);
     client.answerConnect();
     if (client.waiting.length === 0) {
       await new Promise<void>((resolve) => {
@@ -144,17 +134,10 @@ export class SampleComet {
         };
       });
     }
-    this.#expireLater(client);
-  }
-
-  #expireLater(client: Client): void {
-    clearTimeout(client.expiry);
-    if (this.#clients.has(client.id)) client.expiry = setTimeout(() => this.#end(client), EXPIRY_MS);
   }
 
   #end(client: Client): void {
     this.#clients.delete(client.id);
-    clearTimeout(client.expiry);
     client.answerConnect();
   }
 
@@ -168,10 +151,9 @@ export class SampleComet {
   }
 
   #pushValues(): void {
-    const { random } = this.#options;
     for (const [name, value] of this.#values) {
-      if (random() > CHANGE_SHARE) continue;
-      const next = Math.round((value + random() - 0.5) * 100) / 100;
+      if (Math.random() > CHANGE_SHARE) continue;
+      const next = Math.round((value + Math.random() - 0.5) * 100) / 100;
       this.#values.set(name, next);
       this.#push({ channel: encodeObjectChannel(name), data: { objectName: name, value: next } });
     }

@@ -2,12 +2,12 @@
  * Users with browsers. Each logs in by the form, holds a Comet connection, monitors some objects, and now and then
  * calls something or opens another picture, which monitors other objects. After a lost connection the user comes back.
  */
-import { type Dispatcher, Pool } from 'undici';
+import { request } from 'undici';
 import { CometClient } from './comet-client.ts';
 import { CALL_CHANNELS, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import { LOGIN_PATH } from './logins.ts';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, type SampleBrowser } from './plant.ts';
-import { createRandom, pause, pick, type Random } from './random.ts';
+import { pause, pick } from './random.ts';
 
 interface CometUsersOptions {
   readonly baseUrl: string;
@@ -26,22 +26,18 @@ const CALLS: readonly CometMessage[] = [
 const OBJECTS_AT_ONCE = 3;
 const CALL_SHARE = 0.7;
 
-interface Work {
-  readonly pool: Dispatcher;
-  readonly random: Random;
-  readonly signal: AbortSignal;
-}
-
 export class CometUsers {
-  readonly #options: CometUsersOptions;
+  readonly #baseUrl: string;
+  readonly #pauseMs: number;
   readonly #served = new Set<SampleBrowser>();
   #values = 0;
   #haveOpened: () => void = () => undefined;
   /** Resolves when every browser has got a value. */
   readonly opened: Promise<void>;
 
-  constructor(options: CometUsersOptions) {
-    this.#options = options;
+  constructor({ baseUrl, pauseMs = 1_500 }: CometUsersOptions) {
+    this.#baseUrl = baseUrl;
+    this.#pauseMs = pauseMs;
     this.opened = new Promise((resolve) => {
       this.#haveOpened = resolve;
     });
@@ -52,31 +48,18 @@ export class CometUsers {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // Each browser has one held poll and one call in flight.
-    const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_BROWSERS.length });
-    try {
-      await Promise.all(SAMPLE_BROWSERS.map((browser, index) => this.#comeAndGo(browser, index, { pool, signal })));
-    } finally {
-      await pool.destroy();
-    }
+    await Promise.all(SAMPLE_BROWSERS.map((browser, index) => this.#comeAndGo(browser, index, signal)));
   }
 
-  async #comeAndGo(browser: SampleBrowser, index: number, on: Omit<Work, 'random'>): Promise<void> {
-    const random = createRandom(1_500 + index);
-    while (!on.signal.aborted) {
-      try {
-        await this.#work(browser, index, { ...on, random });
-      } catch {
-        await pause(random, 1_000, on.signal);
-      }
-    }
+  async #comeAndGo(browser: SampleBrowser, index: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await this.#work(browser, index, signal).catch(() => pause(1_000, signal));
   }
 
   /** Never resolves; it ends by rejecting. */
-  async #work(browser: SampleBrowser, index: number, { pool, random, signal }: Work): Promise<void> {
+  async #work(browser: SampleBrowser, index: number, signal: AbortSignal): Promise<void> {
     const client = new CometClient({
-      ...{ baseUrl: this.#options.baseUrl, transport: browser.transport, pool, signal },
-      cookie: await this.#logIn(browser, pool, signal),
+      ...{ baseUrl: this.#baseUrl, transport: browser.transport, signal },
+      cookie: await this.#logIn(browser, signal),
       onValue: () => {
         this.#values += 1;
         if (this.#served.add(browser).size === SAMPLE_BROWSERS.length) this.#haveOpened();
@@ -84,15 +67,14 @@ export class CometUsers {
     });
     try {
       await client.open();
-      await Promise.race([client.stayConnected(), this.#use(client, { first: index, random, signal })]);
+      await Promise.race([client.stayConnected(), this.#use(client, index, signal)]);
     } finally {
       client.close();
     }
   }
 
-  async #logIn({ user, password }: SampleBrowser, pool: Dispatcher, signal: AbortSignal): Promise<string> {
-    const { headers, body } = await pool.request({
-      path: `${new URL(this.#options.baseUrl).pathname}/${LOGIN_PATH}`,
+  async #logIn({ user, password }: SampleBrowser, signal: AbortSignal): Promise<string> {
+    const { headers, body } = await request(`${this.#baseUrl}/${LOGIN_PATH}`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ j_username: user, j_password: password }).toString(),
@@ -104,29 +86,24 @@ export class CometUsers {
     return cookie;
   }
 
-  async #use(client: CometClient, { first, random, signal }: { first: number; random: Random; signal: AbortSignal }) {
-    let at = first;
-    for (const name of selectObjects(at))
-      await client.send({ channel: '/meta/subscribe', subscription: encodeObjectChannel(name) });
-    while (!signal.aborted) {
-      await pause(random, this.#options.pauseMs ?? 1_500, signal);
-      if (random() < CALL_SHARE) {
-        await client.send(pick(random, CALLS));
+  /** `at`: the first object of the picture that the browser shows. */
+  async #use(client: CometClient, at: number, signal: AbortSignal): Promise<void> {
+    for (let shown = 0; shown < OBJECTS_AT_ONCE; shown += 1) await change(client, 'subscribe', at + shown);
+    for (let first = at; !signal.aborted; ) {
+      await pause(this.#pauseMs, signal);
+      if (Math.random() < CALL_SHARE) {
+        await client.send(pick(CALLS));
         continue;
       }
       // The next picture: its first object disappears, and another one appears.
-      const [gone = ''] = selectObjects(at);
-      at += 1;
-      const come = selectObjects(at).at(-1) ?? '';
-      await client.send({ channel: '/meta/unsubscribe', subscription: encodeObjectChannel(gone) });
-      await client.send({ channel: '/meta/subscribe', subscription: encodeObjectChannel(come) });
+      await change(client, 'unsubscribe', first);
+      await change(client, 'subscribe', first + OBJECTS_AT_ONCE);
+      first += 1;
     }
   }
 }
 
-function selectObjects(at: number): readonly string[] {
-  return Array.from(
-    { length: OBJECTS_AT_ONCE },
-    (_, index) => SAMPLE_OBJECTS[(at + index) % SAMPLE_OBJECTS.length] ?? '',
-  );
+async function change(client: CometClient, what: 'subscribe' | 'unsubscribe', number: number): Promise<void> {
+  const name = SAMPLE_OBJECTS[number % SAMPLE_OBJECTS.length] ?? '';
+  await client.send({ channel: `/meta/${what}`, subscription: encodeObjectChannel(name) });
 }

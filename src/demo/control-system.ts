@@ -27,7 +27,6 @@ import {
   type SampleRpc,
   type SampleSba,
 } from './plant.ts';
-import { createRandom, type Random } from './random.ts';
 
 export const SAMPLE_APPLICATION = 'smartWeb';
 
@@ -37,8 +36,8 @@ const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 16 * 1024;
 
 interface SampleControlSystemOptions {
-  /** Determines times and failures. Default: a fixed seed. */
-  readonly random?: Random;
+  /** Determines times and failures. Default: Math.random. */
+  readonly random?: () => number;
   /** Factor on the time of every call; 0 answers at once. Default 1. */
   readonly slowness?: number;
 }
@@ -51,7 +50,7 @@ interface Answer {
 const NOT_FOUND: Answer = { status: 404, body: { error: 'not found' } };
 
 export class SampleControlSystem {
-  readonly #random: Random;
+  readonly #random: () => number;
   readonly #slowness: number;
   readonly #server: Server;
   readonly #stopping = new AbortController();
@@ -62,7 +61,7 @@ export class SampleControlSystem {
   readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(createAuthFields(account))[0]));
 
   constructor(options: SampleControlSystemOptions = {}) {
-    this.#random = options.random ?? createRandom(2000);
+    this.#random = options.random ?? Math.random;
     this.#slowness = options.slowness ?? 1;
     this.#server = createServer((request, response) => {
       // Clients may always leave in the middle of an answer.
@@ -70,8 +69,6 @@ export class SampleControlSystem {
     });
     this.#comet = new SampleComet({
       logins: this.#logins,
-      // A separate generator, so that values do not affect calls.
-      random: createRandom(2001),
       call: (kind, path) => this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
     });
     this.#server.on('upgrade', (request, socket: Socket, head) => {

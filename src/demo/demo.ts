@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { request } from 'undici';
 import { createLogger } from '../base/logger.ts';
+import { showProgress } from '../base/progress.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { Sidecar } from '../sidecar/sidecar.ts';
@@ -59,9 +60,12 @@ async function runUsers(bound: { listen: string; monitor: string }, jvm: SampleJ
   const monitorUrl = `http://${bound.monitor}`;
   const users = new SampleUsers({ baseUrl: clientUrl });
   const browsers = new CometUsers({ baseUrl: clientUrl });
-  const working = Promise.all([users.run(signal), browsers.run(signal)]);
-  await Promise.race([Promise.all([users.opened, browsers.opened]), working]);
-  const noJvm = jvm.kind === 'none' ? jvm.reason : await findWhyUnread(monitorUrl, signal);
+  const browsing = browsers.run(signal);
+  const opened = Promise.all([users.open(signal), Promise.race([browsers.opened, browsing])]);
+  await showProgress(print, 'waiting for the first calls', opened);
+  const working = Promise.all([users.run(signal), browsing]);
+  const read = jvm.kind === 'none' ? Promise.resolve(jvm.reason) : findWhyUnread(monitorUrl, signal);
+  const noJvm = await showProgress(print, 'waiting for the JVM', read);
   if (!signal.aborted) {
     const sessionId = await findLastingSession(monitorUrl);
     print(formatGuide({ clientUrl, monitorUrl, application: SAMPLE_APPLICATION, sessionId, noJvm }));

@@ -9,6 +9,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { isErrno } from '../base/errors.ts';
 import { SAMPLE_JVM_CLASS } from './jvm-class.ts';
 
 export type SampleJvm =
@@ -46,13 +47,18 @@ async function launch(folder: string, env: NodeJS.ProcessEnv): Promise<SampleJvm
   });
   // If the JVM ends first, the pipe breaks; the exit event reports that already.
   child.stdin.on('error', () => undefined);
-  const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
+  const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+  const printed = once(createInterface({ input: child.stdout }), 'line', { signal });
+  const ended = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`java ended at its start with code ${code}`);
+  });
   try {
-    const pid = await Promise.race([firstLine(child, timeout), failure(child, timeout)]);
+    const [pid] = await Promise.race([printed, ended]);
     return { kind: 'running', pid: Number(pid), stop: () => end(child) };
   } catch (cause) {
     child.kill('SIGKILL');
-    throw timeout.aborted ? new Error(`java did not start within ${START_TIMEOUT_MS / 1000} s`, { cause }) : cause;
+    if (signal.aborted) throw new Error(`java did not start within ${START_TIMEOUT_MS / 1000} s`, { cause });
+    throw isErrno(cause, 'ENOENT') ? new Error('no java was found, neither in JAVA_HOME nor in PATH') : cause;
   }
 }
 
@@ -60,20 +66,6 @@ async function launch(folder: string, env: NodeJS.ProcessEnv): Promise<SampleJvm
 function findJava(env: NodeJS.ProcessEnv): string {
   const ofHome = path.join(env.JAVA_HOME ?? '', 'bin/java');
   return env.JAVA_HOME !== undefined && existsSync(ofHome) ? ofHome : 'java';
-}
-
-async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<string> {
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-  const [line] = (await once(lines, 'line', { signal })) as [string];
-  return line;
-}
-
-/** Rejects when the process cannot be started, or when it ends. */
-async function failure(child: ChildProcess, signal: AbortSignal): Promise<never> {
-  const [code] = await once(child, 'exit', { signal }).catch((cause: NodeJS.ErrnoException) => {
-    throw cause.code === 'ENOENT' ? new Error('no java was found, neither in JAVA_HOME nor in PATH') : cause;
-  });
-  throw new Error(`java ended at its start with code ${code}`);
 }
 
 async function end(child: ChildProcess): Promise<void> {

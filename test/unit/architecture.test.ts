@@ -106,7 +106,7 @@ it('the page imports no room but the files that run anywhere, and two packages t
   expect(foreign).toEqual([]);
   const others = IMPORTS.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== PAGE);
   expect(others.map(({ from, to }) => `${from} ${to}`)).toEqual(
-    ['cli/top-lines.ts', 'cli/verdict.ts', 'monitor/live/live-document.ts', 'monitor/live/live-tables.ts'].map(
+    ['cli/top-lines.ts', 'cli/control/protocol.ts', 'monitor/live/live-document.ts', 'monitor/live/live-tables.ts'].map(
       (from) => `${from} page/live-data.ts`,
     ),
   );

@@ -2,11 +2,12 @@
  * The client's side of the control socket: each function sends one request. They throw D2S_ERR_CONTROL if nothing
  * listens there, if the sidecar refuses, and if the answer is not a sidecar's.
  */
+import { lstatSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { describeErrno } from '../../base/errors.ts';
-import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS } from './protocol.ts';
+import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -36,8 +37,7 @@ export const requestReport = (socket: string, includesUsers: boolean, maxBytes?:
 
 export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
 
-/** The data of `top`: one JSON document. */
-export const requestTop = (socket: string) => fetchText(socket, 'GET /top');
+export const requestTop = async (socket: string) => JSON.parse(await fetchText(socket, 'GET /top')) as TopDocument;
 
 /** Asks the sidecar to stop. `gone` resolves when its process has ended (true) or the deadline has passed (false). */
 export async function requestShutdown(
@@ -103,9 +103,17 @@ function explain(socketPath: string, cause: Error): ControlError {
   const code = describeErrno(cause);
   // Not HTTP: another program, or a sidecar of an earlier version.
   if (code.startsWith('HPE_')) return notASidecar(socketPath);
-  const reason = code === 'ECONNRESET' ? 'closed without an answer' : `cannot be reached: ${code}`;
-  return new ControlError(`${socketPath}: ${reason}`, cause);
+  const isFile = code === 'ECONNREFUSED' && lstatSync(socketPath, { throwIfNoEntry: false })?.isSocket() === false;
+  const reason = isFile ? 'is no socket, expected the control socket of a sidecar' : REASONS[code];
+  return new ControlError(`${socketPath}: ${reason ?? `cannot be reached: ${code}`}`, cause);
 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist: no sidecar runs with this control socket',
+  ECONNREFUSED: 'nobody listens there: the sidecar has ended',
+  EACCES: 'this user may not open it',
+  ECONNRESET: 'closed without an answer',
+};
 
 function parseAs<T>(schema: z.ZodType<T>, json: string, socketPath: string): T {
   try {

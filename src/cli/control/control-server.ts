@@ -20,7 +20,7 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 60_000;
 /** No request has a body. */
 const MAX_BODY_BYTES = 1;
-/** Enough for a drain, a shutdown and a few watchers. Others are refused and counted. */
+/** Enough for a drain, a shutdown and a few watchers. Others are refused. */
 const MAX_CLIENTS = 16;
 /** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would truncate a longer path. */
 const MAX_PATH_BYTES = 103;
@@ -30,7 +30,6 @@ const SOCKET_MODE = 0o600;
 export class ControlServer {
   readonly path: string;
   readonly #server: Server;
-  #refusedClients = 0;
 
   /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
   static async open(
@@ -76,15 +75,8 @@ export class ControlServer {
     server.unref();
     server.on('connection', (socket) => socket.unref());
     server.maxConnections = MAX_CLIENTS;
-    server.on('drop', () => {
-      this.#refusedClients += 1;
-      // Log this once: a client that keeps connecting must not fill the log.
-      if (this.#refusedClients === 1) logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients');
-    });
-  }
-
-  get refusedClients(): number {
-    return this.#refusedClients;
+    // Logged once: a client that keeps connecting must not fill the log.
+    server.once('drop', () => logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients'));
   }
 
   /** Stops accepting requests and removes the socket. Clients of `shutdown` stay connected until the process ends. */

@@ -19,12 +19,6 @@ export interface SocketPlaces {
   readonly others: readonly string[];
 }
 
-interface Selection {
-  readonly socket?: string | undefined;
-  readonly pid?: number | undefined;
-  readonly places?: SocketPlaces;
-}
-
 interface Found {
   readonly path: string;
   readonly status: ControlStatus;
@@ -33,7 +27,7 @@ interface Found {
 const SERVICE_SOCKET = '/run/d2-sidecar/control.sock';
 /** Another user may leave any number of sockets that do not answer. */
 const MAX_FOREIGN = 16;
-const ADVICE = 'run this as its user or as root, and in its container';
+const ADVICE = 'start one, or run this as its user or as root, in its container';
 
 function findPlaces(): SocketPlaces {
   const folder = defaultFolder();
@@ -42,12 +36,13 @@ function findPlaces(): SocketPlaces {
 }
 
 /**
- * The path of the control socket. Without `socket` and `pid`, that of the only sidecar. Throws D2S_ERR_CONTROL if there
- * is none, and ConfigError with a list if there are several.
+ * The path of the control socket of the sidecar with that process id; without one, of the only sidecar. Throws
+ * D2S_ERR_CONTROL if there is none, and ConfigError with a list if there are several.
  */
-export async function findSidecar({ socket, pid, places = findPlaces() }: Selection): Promise<string> {
-  if (socket !== undefined) return socket;
-  const { service, folder, others } = places;
+export async function findSidecar(
+  pid: number | undefined,
+  { service, folder, others }: SocketPlaces = findPlaces(),
+): Promise<string> {
   const own = listSockets(folder);
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);

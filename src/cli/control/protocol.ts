@@ -4,6 +4,9 @@
  */
 import { z } from 'zod';
 import { SidecarError } from '../../base/errors.ts';
+import type { CallEntry } from '../../measure/record/running-calls.ts';
+import type { SlowEntry } from '../../measure/record/slowest-calls.ts';
+import type { Live } from '../../page/live-data.ts';
 
 /** The field `Server` of every answer, by which a client knows a sidecar. */
 export const SERVER_NAME = 'd2-sidecar';
@@ -20,7 +23,6 @@ export const STATUS = z.object({
   monitor: z.string(),
   /** `serving`, `draining`, `stopping`; see lifecycle.ts. */
   state: z.string(),
-  isDraining: z.boolean(),
   openExchanges: z.number(),
   openWebSockets: z.number(),
   stopDeadlineMs: z.number(),
@@ -43,3 +45,17 @@ export const RELOADED = z.discriminatedUnion('kind', [
 
 export type ControlStatus = Readonly<z.infer<typeof STATUS>>;
 export type ReloadAnswer = Readonly<z.infer<typeof RELOADED>>;
+
+/** The data of `top`. */
+export interface TopDocument {
+  readonly live: Live;
+  readonly calls: readonly CallsOfApplication[];
+}
+
+export interface CallsOfApplication {
+  readonly name: string;
+  /** Number of running calls; `running` has only the oldest. */
+  readonly total: number;
+  readonly running: readonly CallEntry[];
+  readonly slowest: readonly SlowEntry[];
+}

@@ -70,6 +70,8 @@ describe('health, over HTTP', () => {
 
   it('fails if nothing listens', async () => {
     const failed = health({ flags: {}, checksReadiness: true, monitor: { host: '127.0.0.1', port: 1 } }, {}, printed);
-    await expect(failed).rejects.toMatchObject({ message: '127.0.0.1:1/readyz: cannot be reached: ECONNREFUSED' });
+    await expect(failed).rejects.toMatchObject({
+      message: expect.stringMatching(/^127\.0\.0\.1:1\/readyz: cannot be reached: ECONNREFUSED; is a sidecar running/),
+    });
   });
 });

@@ -1,11 +1,13 @@
 /** What others wrote reaches no terminal and no log with its control characters. */
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { ControlServer } from '../../../src/cli/control/control-server.ts';
 import { threads } from '../../../src/cli/threads.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
-import { runSidecar } from '../../support/sidecar-process.ts';
+import { MAIN_PATH, runSidecar } from '../../support/sidecar-process.ts';
 
 const HOSTILE = 'a\x1b[2J\x07\x9b31m\u202eb\u2028';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
@@ -27,6 +29,20 @@ it.each([
   expect(code).not.toBe(0);
   expect(stdout + stderr).not.toMatch(UNSAFE);
   expect(stderr).toMatch(/a(?:\ufffd|\\u001b)\[2J/);
+});
+
+const NOBODY = { uid: 65_534, gid: 65_534, cwd: '/', encoding: 'utf8' } as const;
+const asNobody = (...args: readonly string[]) => spawnSync(process.execPath, args, NOBODY);
+const canBeNobody =
+  process.getuid?.() === 0 && asNobody('-e', `require('node:fs').accessSync('${MAIN_PATH}')`).status === 0;
+
+it.runIf(canBeNobody)('a command that may not read a file names its user, and what to do', () => {
+  writeFileSync(stand.at('sidecar.yaml'), '', { mode: 0o600 });
+  const { status, stderr } = asNobody(MAIN_PATH, 'learn', '--config', stand.at('sidecar.yaml'));
+  expect(status).toBe(1);
+  expect(stderr).toMatch(
+    /^d2-sidecar: D2S_ERR_CONFIG_FILE: .* cannot be read: EACCES\nThis command runs as user 65534: run/,
+  );
 });
 
 it('a log line escapes what it shows', () => {

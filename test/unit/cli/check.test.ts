@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
+import { findService } from '../../../src/cli/installed-service.ts';
 import { passwd } from '../../../src/cli/passwd.ts';
-import { findServiceUser } from '../../../src/cli/service-user.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 
@@ -105,7 +105,7 @@ it('check reports nothing about a writable access log and state', async () => {
 
 describe('check as another user', () => {
   const config = () => `monitor: { auth: { tokensFile: ${at('tokens')} } }`;
-  const unit = { name: 'd2-sidecar', group: undefined, unit: '/u/d2-sidecar.service' };
+  const unit = { user: 'd2-sidecar', group: undefined, folders: [], unit: '/u/d2-sidecar.service' };
   let became: unknown[];
   beforeEach(() => {
     became = [];
@@ -157,27 +157,41 @@ const write = (file: string, text: string) => {
 };
 const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
 const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
-const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
+const SHIPPED =
+  '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\nStateDirectory=d2-sidecar a:b\nLogsDirectory=d2-sidecar\n[Install]\n';
 
-it('the user of the installed unit is undefined without a unit, and if it runs as root', async () => {
-  expect(await findServiceUser(folder.path)).toBeUndefined();
+it('the installed service has a user unless its unit runs as root, and none without a unit', async () => {
+  expect(await findService(folder.path)).toBeUndefined();
   write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
-  expect(await findServiceUser(folder.path)).toBeUndefined();
+  expect(await findService(folder.path)).toEqual({ user: undefined, group: undefined, folders: [], unit: at(UNIT) });
 });
 
-it('the user of the installed unit is read from the section Service', async () => {
+it('the installed service is read from the section Service: user, group, and the folders that a start makes', async () => {
   write(UNIT, SHIPPED);
-  expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
+  expect(await findService(folder.path)).toEqual({
+    ...{ user: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) },
+    folders: ['/var/lib/d2-sidecar', '/var/lib/a', '/var/log/d2-sidecar'],
+  });
 });
 
-it('the user of the installed unit is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
+it('check does not warn of files in folders that the start of the service makes', async () => {
+  const find = async () => ({ user: undefined, group: undefined, folders: [at('state'), at('log')], unit: at(UNIT) });
+  const files = `state: { file: ${at('state', 's')} }\naccessLog: { file: ${at('log', 'a')} }`;
+  expect(await check(sources(files), output, { ...SELF, find })).toBe(0);
+  expect(output.stderr).toBe('');
+  // A start makes the folder itself, but none below it.
+  await check(sources(`state: { file: ${at('state', 'deep', 's')} }`), output, { ...SELF, find });
+  expect(output.stderr).toContain(`state.file: cannot be saved: the folder ${at('state', 'deep')} does not exist`);
+});
+
+it('the user of the installed service is that of the last drop-in by name; a unit in /etc replaces a package’s', async () => {
   write(UNIT, SHIPPED);
   write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
   write(`${OWN_UNIT}.d/override.conf`, '[Service]\nUser=tomcat\nGroup=\n');
-  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
+  expect(await findService(folder.path)).toMatchObject({ user: 'tomcat', group: undefined });
   write(OWN_UNIT, '[Service]\nUser=own\n');
   write(`${OWN_UNIT}.d/override.conf`, '[Service]\n');
-  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
+  expect(await findService(folder.path)).toMatchObject({ user: 'other' });
   write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
-  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'own', unit: at(OWN_UNIT) });
+  expect(await findService(folder.path)).toMatchObject({ user: 'own', unit: at(OWN_UNIT) });
 });

@@ -1,10 +1,10 @@
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ConfigError, StartError } from '../../../src/base/errors.ts';
-import type { FlagsOf } from '../../../src/cli/command-line.ts';
-import { passwd } from '../../../src/cli/passwd.ts';
+import { type PasswdFlags, passwd } from '../../../src/cli/passwd.ts';
 import type { PasswordInput } from '../../../src/cli/password-input.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
@@ -21,19 +21,16 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-const piped = (...chunks: string[]): PasswordInput => ({ [Symbol.asyncIterator]: () => bytesOf(chunks) });
-
-async function* bytesOf(chunks: readonly string[]) {
-  for (const chunk of chunks) yield await Promise.resolve(Buffer.from(chunk, 'utf8'));
-}
+const piped = (...chunks: string[]): PasswordInput => Readable.from(chunks.map((chunk) => Buffer.from(chunk, 'utf8')));
 
 /** A terminal in raw mode: what is typed comes key by key, Enter as a carriage return. */
 function terminal(typed: string): PasswordInput & { readonly modes: boolean[] } {
   const modes: boolean[] = [];
-  return { ...piped(...typed), isTTY: true, modes, setRawMode: (isRaw) => modes.push(isRaw) };
+  const setRawMode = (isRaw: boolean) => modes.push(isRaw);
+  return Object.assign(piped(...typed), { isTTY: true, modes, setRawMode });
 }
 
-function flags(more: Partial<FlagsOf<'passwd'>> = {}): FlagsOf<'passwd'> {
+function flags(more: Partial<PasswdFlags> = {}): PasswdFlags {
   return { name: 'ann', role: 'metrics', isToken: false, file: undefined, ...more };
 }
 

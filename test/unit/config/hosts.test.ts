@@ -8,88 +8,27 @@ const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';
 const LABEL = 'a'.repeat(63);
 
 const HOSTS = [
-  ...['plant', 'smartweb.plant.example', 'PLANT-2.example.', 'localhost', 'xn--plnt-0qa.example', '3com.example', 'a'],
-  ...[
-    '127.0.0.1',
-    '0.0.0.0',
-    '::',
-    '::1',
-    'fe80::1%eth0',
-    '::ffff:1.2.3.4',
-    `${LABEL}.${LABEL}.${LABEL}`,
-    '1a',
-    'off',
-    'true',
-  ],
+  ...'plant smartweb.plant.example PLANT-2.example. localhost xn--plnt-0qa.example 3com.example a 1a off true'.split(
+    ' ',
+  ),
+  ...`127.0.0.1 0.0.0.0 :: ::1 fe80::1%eth0 ::ffff:1.2.3.4 ${LABEL}.${LABEL}.${LABEL}`.split(' '),
 ];
 /** Shell and Helm leave it where a variable is not set. */
 const UNFILLED = ['$', '{HOST}'].join('');
 /** Placeholders, slips of templates, and what is nearly a host. */
 const NO_HOSTS = [
-  ...[
-    UNFILLED,
-    '$HOST',
-    '$(HOST)',
-    '<host>',
-    '{{ .Values.host }}',
-    '{{host}}',
-    '%HOST%',
-    '@HOST@',
-    '[host]',
-    '__HOST__',
-  ],
-  ...[
-    'CHANGE_ME',
-    'FILL_IN',
-    'your host',
-    'example..com',
-    '.example',
-    'example..',
-    '.',
-    '-a.example',
-    'a-.example',
-    'a_b',
-  ],
-  ...[
-    '256.1.1.1',
-    '1.2.3',
-    '010.0.0.1',
-    '0x7f.1',
-    '1e3.1',
-    '127.1',
-    '2130706433',
-    '750',
-    '1.2.3.4.5',
-    '::1::',
-    ':::',
-    'a:b',
-  ],
-  ...[
-    `${LABEL}a.example`,
-    `${`${LABEL}.`.repeat(4)}a`,
-    '*',
-    '*.example',
-    'a,b',
-    'plánt',
-    'a/b',
-    'a?',
-    '',
-    ' a',
-    'null host',
-  ],
+  ...`${UNFILLED} $HOST $(HOST) <host> {{host}} %HOST% @HOST@ [host] __HOST__ CHANGE_ME FILL_IN a_b`.split(' '),
+  ...'example..com .example example.. . -a.example a-.example * *.example a,b plánt a/b a?'.split(' '),
+  ...'256.1.1.1 1.2.3 010.0.0.1 0x7f.1 1e3.1 127.1 2130706433 750 1.2.3.4.5 ::1:: ::: a:b'.split(' '),
+  ...['{{ .Values.host }}', 'your host', 'null host', ' a', '', `${LABEL}a.example`, `${`${LABEL}.`.repeat(4)}a`],
 ];
 
 /** A few for each key: its check is `isHost`. */
 const SOME_HOSTS = ['plant', 'PLANT-2.example.', '127.0.0.1', '::1'];
 const SOME_SLIPS = [
   UNFILLED,
-  '<host>',
   '{{ .Values.host }}',
-  'CHANGE_ME',
-  'example..com',
-  '010.0.0.1',
-  '1e3.1',
-  '127.1',
+  ...'<host> CHANGE_ME example..com 010.0.0.1 1e3.1 127.1'.split(' '),
 ];
 
 it('hosts are addresses and names of RFC 1123', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createRandom } from '../../../src/demo/random.ts';
 import { ExponentialBuckets } from '../../../src/metrics/exponential-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
+import { Random } from '../../support/fuzz/random.ts';
 
 const S = 1e9;
 
@@ -42,10 +42,10 @@ function percentileOf(all: readonly ExponentialBuckets[], share: number): number
 }
 
 it('exponential buckets of two sidecars together give percentiles of all calls that are at most 2.2 % off', () => {
-  const random = createRandom(27);
+  const random = new Random(27);
   // One has the fast calls, so that neither alone has the percentiles of both: 0.1 to 30 ms, and 5 ms to 5 s.
-  const fast = Array.from({ length: 600 }, () => 1e5 * 300 ** random());
-  const slow = Array.from({ length: 400 }, () => 5e6 * 1_000 ** random());
+  const fast = Array.from({ length: 600 }, () => 1e5 * 300 ** random.next());
+  const slow = Array.from({ length: 400 }, () => 5e6 * 1_000 ** random.next());
   const replicas = [fast, slow].map((durations) => {
     const buckets = new ExponentialBuckets();
     for (const ns of durations) buckets.add(ns);

@@ -33,7 +33,6 @@ export class NotingTarget implements Controllable {
       listen: `127.0.0.1:${this.#pid}`,
       monitor: '127.0.0.1:9280',
       state: this.told.includes('drain') ? 'draining' : 'serving',
-      isDraining: this.told.includes('drain'),
       openExchanges: this.openExchanges,
       openWebSockets: this.openWebSockets,
       stopDeadlineMs: 0,

@@ -15,38 +15,34 @@ function placesOf(folder: string, more: Partial<SocketPlaces> = {}): SocketPlace
 }
 
 describe('findSidecar', () => {
-  it('takes a given path as it is', async () => {
-    expect(await findSidecar({ socket: '/run/x.sock', places: placesOf(stand.folder) })).toBe('/run/x.sock');
-  });
-
   it('finds the only running one among many sockets of dead ones, and removes these', async () => {
     stand.leaveStale(...Array.from({ length: 120 }, (_, pid) => `${pid + 1}.sock`));
     await stand.open('4711.sock');
     writeFileSync(stand.at('notes.txt'), '');
     expect(readdirSync(stand.folder)).toHaveLength(122);
-    expect(await findSidecar({ places: placesOf(stand.folder) })).toBe(stand.at('4711.sock'));
+    expect(await findSidecar(undefined, placesOf(stand.folder))).toBe(stand.at('4711.sock'));
     expect(readdirSync(stand.folder)).toEqual(['4711.sock', 'notes.txt']);
   });
 
   it('lists several and asks to choose', async () => {
     await stand.open('4711.sock', new NotingTarget(4711));
     await stand.open('815.sock', new NotingTarget(815));
-    const error: unknown = await findSidecar({ places: placesOf(stand.folder) }).catch((cause: unknown) => cause);
+    const error: unknown = await findSidecar(undefined, placesOf(stand.folder)).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message.split('\n')).toEqual([
       '2 sidecars are running, expected --pid to choose one:',
       '  --pid 815  listens on 127.0.0.1:815, monitor on 127.0.0.1:9280',
       '  --pid 4711  listens on 127.0.0.1:4711, monitor on 127.0.0.1:9280',
     ]);
-    expect(await findSidecar({ pid: 815, places: placesOf(stand.folder) })).toBe(stand.at('815.sock'));
+    expect(await findSidecar(815, placesOf(stand.folder))).toBe(stand.at('815.sock'));
   });
 
   it.each([
-    ['in an empty folder', {}, '.'],
-    ['of another process id', { pid: 815 }, '.'],
-    ['without a folder', {}, 'none'],
-  ])('reports where it searched if there is none: %s', async (_what, wanted, folder) => {
-    await expect(findSidecar({ ...wanted, places: placesOf(stand.at(folder)) })).rejects.toMatchObject({
+    ['in an empty folder', undefined, '.'],
+    ['of another process id', 815, '.'],
+    ['without a folder', undefined, 'none'],
+  ])('reports where it searched if there is none: %s', async (_what, pid, folder) => {
+    await expect(findSidecar(pid, placesOf(stand.at(folder)))).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
       message: expect.stringMatching(new RegExp(`no running sidecar .*${stand.folder}`)),
     });
@@ -56,7 +52,7 @@ describe('findSidecar', () => {
     await stand.open('4711.sock');
     chmodSync(stand.folder, 0o777);
     const message = expect.stringContaining('not be writable by others');
-    await expect(findSidecar({ places: placesOf(stand.folder) })).rejects.toMatchObject({
+    await expect(findSidecar(undefined, placesOf(stand.folder))).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
       message,
     });
@@ -65,15 +61,15 @@ describe('findSidecar', () => {
   it('skips a socket of another program', async () => {
     const other = await stand.openOther('5.sock', '220 mail\n');
     await stand.open('4711.sock');
-    expect(await findSidecar({ places: placesOf(stand.folder) })).toBe(stand.at('4711.sock'));
+    expect(await findSidecar(undefined, placesOf(stand.folder))).toBe(stand.at('4711.sock'));
     expect(existsSync(other)).toBe(true);
   });
 
   it('reports that the only one that runs is of another version', async () => {
     await stand.openOther('5.sock', '{"kind":"refused","reason":"unknown command"}\n');
     const error = { code: 'D2S_ERR_CONTROL', message: expect.stringContaining('of this version') };
-    await expect(findSidecar({ places: placesOf(stand.folder) })).rejects.toMatchObject(error);
-    expect(await findSidecar({ places: placesOf(stand.folder), pid: 5 })).toBe(stand.at('5.sock'));
+    await expect(findSidecar(undefined, placesOf(stand.folder))).rejects.toMatchObject(error);
+    expect(await findSidecar(5, placesOf(stand.folder))).toBe(stand.at('5.sock'));
   });
 
   it('finds the installed service, and for root the sidecars of others, and tells which is which', async () => {
@@ -83,16 +79,16 @@ describe('findSidecar', () => {
     await stand.open('service.sock', new NotingTarget(1));
     const service = stand.at('service.sock');
     const alone = placesOf(stand.at('own'), { service });
-    expect(await findSidecar({ places: alone })).toBe(service);
-    expect(await findSidecar({ places: alone, pid: 1 })).toBe(service);
+    expect(await findSidecar(undefined, alone)).toBe(service);
+    expect(await findSidecar(1, alone)).toBe(service);
     await stand.open('d2-sidecar-1000/815.sock', new NotingTarget(815));
     const both = { ...alone, others: [other, stand.at('gone')] };
-    const error: unknown = await findSidecar({ places: both }).catch((cause: unknown) => cause);
+    const error: unknown = await findSidecar(undefined, both).catch((cause: unknown) => cause);
     expect((error as Error).message.split('\n').slice(1)).toEqual([
       '  --pid 1  listens on 127.0.0.1:1, monitor on 127.0.0.1:9280, the installed service',
       '  --pid 815  listens on 127.0.0.1:815, monitor on 127.0.0.1:9280',
     ]);
-    expect(await findSidecar({ places: both, pid: 815 })).toBe(path.join(other, '815.sock'));
+    expect(await findSidecar(815, both)).toBe(path.join(other, '815.sock'));
   });
 
   it('is not held up by sockets of other users that do not answer', async () => {
@@ -106,7 +102,7 @@ describe('findSidecar', () => {
     await stand.open('own/815.sock', new NotingTarget(815));
     const beganMs = performance.now();
     const places = placesOf(stand.at('own'), { others: [other] });
-    expect(await findSidecar({ places })).toBe(stand.at('own/815.sock'));
+    expect(await findSidecar(undefined, places)).toBe(stand.at('own/815.sock'));
     // One time limit of five seconds, not forty.
     expect(performance.now() - beganMs).toBeLessThan(15_000);
     silent.close();

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -69,6 +70,20 @@ describe('a report over the control socket', () => {
     await isLetGo;
     client.destroy();
   });
+});
+
+it('a client says why nobody answers', async () => {
+  stand.leaveStale('ended.sock');
+  writeFileSync(stand.at('file'), '');
+  for (const [name, reason] of [
+    ['absent.sock', 'does not exist: no sidecar runs with this control socket'],
+    ['ended.sock', 'nobody listens there: the sidecar has ended'],
+    ['file', 'is no socket, expected the control socket of a sidecar'],
+    ['', 'is no socket, expected the control socket of a sidecar'],
+  ] as const) {
+    const path = stand.at(name);
+    await expect(requestStatus(path)).rejects.toMatchObject({ ...REFUSED, message: `${path}: ${reason}` });
+  }
 });
 
 it.each([

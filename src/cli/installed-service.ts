@@ -1,15 +1,18 @@
 /**
- * The user of the installed service: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the
- * folders of systemd (systemd.unit(5)), so that it is known even if systemd is not running.
+ * The installed service: `User=`, `Group=` and the folders that systemd makes at a start (`StateDirectory=`,
+ * `LogsDirectory=`) of d2-sidecar.service with its drop-ins, read from the folders of systemd (systemd.unit(5)), so that
+ * they are known even if systemd is not running.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-interface ServiceUser {
-  /** A name or a number, as written. */
-  readonly name: string;
+export interface Service {
+  /** A name or a number, as written; undefined: root. */
+  readonly user: string | undefined;
   /** Undefined: the user's own. */
   readonly group: string | undefined;
+  /** Made at each start, and given to the user: `/var/lib/d2-sidecar`. */
+  readonly folders: readonly string[];
   readonly unit: string;
 }
 
@@ -23,20 +26,29 @@ const FOLDERS = [
   'lib/systemd/system',
 ];
 
-/** Undefined without a unit, and for a unit that runs as root. `root`: the folder to use as `/`. */
-export async function findServiceUser(root = '/'): Promise<ServiceUser | undefined> {
+/** Where systemd makes the folders that a unit names. */
+const PARENTS: Readonly<Record<string, string>> = { StateDirectory: '/var/lib', LogsDirectory: '/var/log' };
+
+/** Undefined without a unit. `root`: the folder to use as `/`. */
+export async function findService(root = '/'): Promise<Service | undefined> {
   const folders = FOLDERS.map((folder) => path.join(root, folder));
   const [main] = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
   if (main === undefined) return undefined;
-  const found = { name: '', group: '', unit: '' };
+  const found = { user: '', group: '', unit: main.file };
+  const made: string[] = [];
   for (const { file, text } of [main, ...(await readDropIns(folders))]) {
     for (const [key, value] of serviceLines(text)) {
-      if (key === 'User') Object.assign(found, { name: value, unit: file });
+      const parent = PARENTS[key];
+      if (key === 'User') Object.assign(found, { user: value, unit: file });
       if (key === 'Group') found.group = value;
+      // One line may name several folders; a colon begins the name of a link to one.
+      if (parent !== undefined)
+        made.push(...value.split(/\s+/).map((name) => path.join(parent, name.split(':')[0] ?? '')));
     }
   }
-  const { name, group, unit } = found;
-  return ['', 'root', '0'].includes(name) ? undefined : { name, unit, group: group === '' ? undefined : group };
+  const { user, group, unit } = found;
+  const isRoot = ['', 'root', '0'].includes(user);
+  return { unit, user: isRoot ? undefined : user, group: group === '' ? undefined : group, folders: made };
 }
 
 interface UnitFile {
