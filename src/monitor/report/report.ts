@@ -13,7 +13,7 @@ import { describeEffective } from '../../config/effective.ts';
 import { joinJvmGauges } from '../../jvm/gauges.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import { MetricsRenderer } from '../dropwizard/render.ts';
+import { renderMetrics } from '../dropwizard/render.ts';
 import { jsonArray, jsonObject, jsonWithMember, type Pieces } from '../json-pieces.ts';
 import { selectVerdict } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
@@ -119,11 +119,11 @@ function jvmPieces(
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
   const { source, memory, ageMs, gauges } = state;
   const head = { ...counts, state: 'available', since, source, memory, ageMs };
-  return jsonWithMember(head, 'metrics', renderMetrics([joinJvmGauges(gauges)], metrics));
+  return jsonWithMember(head, 'metrics', metricsPieces([joinJvmGauges(gauges)], metrics));
 }
 
-function renderMetrics(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {
-  return new MetricsRenderer().render(sets, { pretty: false, durationUnit });
+function metricsPieces(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {
+  return renderMetrics(sets, { pretty: false, durationUnit });
 }
 
 function* sampleTexts({ labels, samples }: Table): Generator<string> {
@@ -141,7 +141,7 @@ function formatSample(labels: readonly string[], { labels: values, value }: Samp
 /** As the endpoint `metrics/d2` answers. */
 function statisticsPieces({ statistics, sessions }: MonitoredApplication, { metrics }: Config): Pieces {
   const { rpc, sba, object } = statistics;
-  return renderMetrics([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
+  return metricsPieces([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
 }
 
 function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): Pieces {
