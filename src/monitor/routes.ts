@@ -191,17 +191,19 @@ async function sendExposition(
 /** Throws 503 with the reason if the last reading is missing or too old. */
 function readJvm({ state }: Monitored['jvm']): AvailableJvm {
   if (state.kind === 'available') return state;
-  const since = new Date(state.sinceEpochMs).toISOString();
-  throw new Problem(503, state.reason, { members: { since } });
+  throw createUnavailable(state.reason, state.sinceEpochMs);
 }
 
 /** Throws 503 if the source has none of its values. */
 function readServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
   const metrics = createServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
-  const since = new Date(sinceEpochMs).toISOString();
   const reason = `The source of the JVM’s numbers (${source}) does not report the server’s capacity (docs/jvm.md).`;
-  throw new Problem(503, reason, { members: { since } });
+  throw createUnavailable(reason, sinceEpochMs);
+}
+
+function createUnavailable(reason: string, sinceEpochMs: number): Problem {
+  return new Problem(503, reason, { members: { since: new Date(sinceEpochMs).toISOString() } });
 }
 
 function findScope({ statistics, sessions }: MonitoredApplication, { session: id }: Query): Scope {

@@ -27,7 +27,7 @@ const FORMAT = 1;
 const MAX_SESSIONS = 1_000;
 /** Maximum paths of requests that are not calls. */
 const MAX_PATHS = 200;
-const MAX_CHARS = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
 
 export interface ReportSources {
@@ -39,12 +39,14 @@ export interface ReportSources {
   readonly nextTurn?: NextTurn;
 }
 
-/** A line of JSON with its line feed, in slices. Cut off without it after 64 Mi characters, or by an error. */
+/** A line of JSON with its line feed, in slices. Cut off without it after 64 MiB, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = sources.monitored.createTables(process).filter(({ labels }) => !labels.includes('name'));
-  const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
-  return new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
+  const pieces = lineOf(reportPieces(sources, { system, process, tables, hasUsers }));
+  const answer = new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
+  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
+  return answer;
 }
 
 interface Readings {
@@ -177,13 +179,7 @@ function withoutUsers(effective: object): object {
   return hidden;
 }
 
-/** With a line feed at its end. */
-function* bounded(pieces: Pieces): Generator<string> {
-  let chars = 0;
-  for (const piece of pieces) {
-    chars += piece.length;
-    if (chars > MAX_CHARS) throw new Error('the report is too large');
-    yield piece;
-  }
+function* lineOf(pieces: Pieces): Generator<string> {
+  yield* pieces;
   yield '\n';
 }

@@ -193,6 +193,30 @@ it('a flood of wrong passwords from many addresses is not verified if it is evic
   expect(new Set((await others).map(({ kind }) => kind))).toEqual(new Set(['unverified', 'wrong']));
 });
 
+it('a flood of wrong passwords from many addresses waits for the passwords of an address that had a right one, and evicts none of them', async () => {
+  const { begun, ask, flood, endAll } = holdVerifications();
+  const right = ask('annannann', HERE);
+  await endAll();
+  await right;
+  const strangers = flood(100, 1);
+  const preferred = Promise.all(Array.from({ length: 30 }, (_, index) => ask(`slip${index}`, HERE)));
+  await endAll();
+  expect(begun.slice(2, 32)).toEqual(Array.from({ length: 30 }, (_, index) => `slip${29 - index}`));
+  expect(new Set((await preferred).map(({ kind }) => kind))).toEqual(new Set(['wrong']));
+  const verified = (await Promise.all(strangers)).filter(({ kind }) => kind === 'wrong');
+  expect(verified).toHaveLength(1 + 64 - 30);
+});
+
+it('a password is verified after one whose verification failed', async () => {
+  const failing = new AccessControl(list, clock, (password, expected) =>
+    password === 'x' ? Promise.reject(new Error('out of memory')) : isPassword(password, expected),
+  );
+  const failed = failing.check({ authorization: basic('ann', 'x'), address: HERE });
+  const next = failing.check({ authorization: ANN, address: HERE });
+  await expect(failed).rejects.toThrow('out of memory');
+  expect(await next).toEqual(KNOWN_ANN);
+});
+
 it.each(['ann', 'eve'])('a wrong password of %s, sent at once, is verified once: one failure', async (name) => {
   const { held, begun, ask, endAll } = holdVerifications();
   const same = Promise.all(Array.from({ length: 12 }, () => ask('slip', HERE, name)));
