@@ -37,11 +37,6 @@ export type Verdict =
 
 type PasswordCredential = Extract<Credential, { kind: 'password' }>;
 
-interface Verification extends PasswordCredential {
-  readonly fingerprint: string;
-  readonly address: string;
-}
-
 /** Totals since the start. */
 export interface AccessCounts {
   readonly wrong: number;
@@ -61,10 +56,10 @@ export class AccessControl {
   readonly #queue = new VerificationQueue();
   /** Waiting and running verifications: simultaneous requests of an address with one password share one, and one failure. */
   readonly #verifications = new Map<string, Promise<Verdict>>();
-  /** Never leaves the process, so the fingerprints of passwords cannot be compared with anything else. */
+  /** Never leaves the process, so fingerprints cannot be compared with anything else. */
   readonly #key = randomBytes(32);
-  /** Fingerprints of right passwords, by the hash in the file. */
-  readonly #right = new QuickLRU<string, string>({ maxSize: MAX_ENTRIES });
+  /** Fingerprints of right passwords. */
+  readonly #right = new QuickLRU<string, true>({ maxSize: MAX_ENTRIES });
   /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
   readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
   #list: AccessList;
@@ -144,54 +139,57 @@ export class AccessControl {
   }
 
   async #checkPassword(credential: PasswordCredential, address: string): Promise<Verdict> {
-    const { name, password } = credential;
-    const fingerprint = this.#fingerprintOf(password);
-    const proven = this.#findProven(name, fingerprint);
+    const fingerprint = this.#fingerprintOf(credential);
+    const proven = this.#findProven(credential, fingerprint);
     if (proven !== undefined) return known(proven);
-    const key = `${address}\n${fingerprint}${name}`;
+    const key = `${address}\n${fingerprint}`;
     const shared = this.#verifications.get(key);
     if (shared !== undefined) return await shared;
     const unverified = (): Verdict => ({ kind: 'unverified', retryAfterS: this.#limit.retryAfterS(address) });
     if (this.#queue.isBusy && this.#limit.retryAfterS(address) > 0) return unverified();
-    const verify = () => this.#verify({ ...credential, fingerprint, address });
     const verification = this.#queue
-      .run(verify, this.#proven.has(address))
+      .run(() => this.#verify(credential, address), this.#proven.has(address))
       .then((verdict) => verdict ?? unverified())
       .finally(() => this.#verifications.delete(key));
     this.#verifications.set(key, verification);
     return await verification;
   }
 
-  async #verify({ name, password, fingerprint, address }: Verification): Promise<Verdict> {
+  async #verify(credential: PasswordCredential, address: string): Promise<Verdict> {
+    const { name, password } = credential;
+    const fingerprint = this.#fingerprintOf(credential);
     // Another address may have verified the same password while this one waited.
-    const proven = this.#findProven(name, fingerprint);
+    const proven = this.#findProven(credential, fingerprint);
     if (proven !== undefined) return known(proven);
-    const before = this.#list.users.get(name);
     // Without any user there is nothing to hide and nothing to verify.
-    const expected = before?.password ?? this.#decoyFor(name);
+    const expected = this.#list.users.get(name)?.password ?? this.#decoyFor(name);
     if (expected === undefined || !(await this.#verifyHash(password, expected))) return this.#fail(address);
     // A reload may have removed the user or changed the password meanwhile.
     const entry = this.#list.users.get(name);
-    if (entry === undefined || entry.hashText !== before?.hashText) return this.#fail(address);
-    this.#right.set(entry.hashText, fingerprint);
+    if (entry === undefined || this.#fingerprintOf(credential) !== fingerprint) return this.#fail(address);
+    this.#right.set(fingerprint, true);
     this.#proven.set(address, true);
     return known(entry);
   }
 
-  /** The user with that name, if that password was right before. */
-  #findProven(name: string, fingerprint: string): UserEntry | undefined {
-    const entry = this.#list.users.get(name);
-    return entry !== undefined && this.#right.get(entry.hashText) === fingerprint ? entry : undefined;
+  /** The user, if the password was right before. */
+  #findProven({ name }: PasswordCredential, fingerprint: string): UserEntry | undefined {
+    return this.#right.has(fingerprint) ? this.#list.users.get(name) : undefined;
   }
 
-  #fingerprintOf(text: string): string {
+  /** Of the credential and the hash that it is compared with: another password in the file gives another fingerprint. */
+  #fingerprintOf({ name, password }: PasswordCredential): string {
+    return this.#digest(JSON.stringify([name, password, this.#list.users.get(name)?.hashText]));
+  }
+
+  #digest(text: string): string {
     return createHmac('sha256', this.#key).update(text, 'utf8').digest('base64');
   }
 
   /** A decoy as costly as a real hash. If costs differ, a name always gets the cost of the same real user. */
   #decoyFor(name: string): PasswordHash | undefined {
     const users = [...this.#list.users.values()];
-    const pick = Buffer.from(this.#fingerprintOf(name), 'base64').readUInt32BE();
+    const pick = Buffer.from(this.#digest(name), 'base64').readUInt32BE();
     const like = users[pick % users.length];
     return like && createDecoy(like.password);
   }
