@@ -10,12 +10,11 @@ const PROJECTS = ['unit', 'system', 'programs'] as const;
 
 /** Every answer of a monitoring port is compared with its OpenAPI document, whatever the test is about. */
 const setupFiles = ['test/support/monitor/answers/setup.ts'];
-const answers = 'test/support/monitor/answers/global-setup.ts';
 
 const SETUPS = {
   unit: {},
-  system: { setupFiles, globalSetup: [answers] },
-  programs: { setupFiles, globalSetup: [answers, 'test/support/programs.ts'] },
+  system: { setupFiles },
+  programs: { setupFiles, globalSetup: ['test/support/programs.ts'] },
 };
 
 export default defineConfig({

@@ -1,5 +1,5 @@
 /** `d2-sidecar passwd`: creates an entry of the users file or the tokens file (monitor/access/access-lines.ts). */
-import { checkMistakes, putAccessLine } from '../monitor/access/access-file.ts';
+import { putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
 import { createPasswordHash, formatPasswordHash } from '../monitor/access/password-hash.ts';
 import { createToken, formatTokenHash, hashToken } from '../monitor/access/token-hash.ts';
@@ -35,6 +35,6 @@ async function put(line: string, { name, role, isToken, file }: PasswdFlags, out
   }
   const parse = isToken ? parseTokens : parseUsers;
   // Also detects a file of the other kind, since its lines do not parse.
-  const done = await putAccessLine(file, line, (text) => checkMistakes(file, parse(text).mistakes));
+  const done = await putAccessLine(file, line, (text) => void parse(text, file));
   output.err(`d2-sidecar: ${name} with the role ${role} ${done} in ${file}\n`);
 }

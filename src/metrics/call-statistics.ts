@@ -4,7 +4,7 @@ import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import { Meter, type MeterReading } from './meter.ts';
-import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
+import { emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
@@ -54,8 +54,8 @@ interface SavedCounts {
 
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
-  readonly timers: Section<TimerReading>;
-  readonly meters: Section<MeterReading>;
+  readonly timers: Map<string, TimerReading>;
+  readonly meters: Map<string, MeterReading>;
 }
 
 /**
@@ -238,7 +238,7 @@ export class CallStatistics {
   metricsOf(name: string): MetricSet | undefined {
     const calls = this.#names.entries.get(name);
     if (calls === undefined) return undefined;
-    return { ...emptyMetricSet, ...this.#show({ timers: new Section(), meters: new Section() }, name, calls) };
+    return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
   }
 
   /** An empty name, which a rule may produce, shares the counts of calls without a name. */
@@ -266,8 +266,8 @@ export class CallStatistics {
 
   #showAll(): Shown {
     const shown: Shown = {
-      timers: new Section([[this.#prefix, this.#total.timer]]),
-      meters: new Section([[`${this.#prefix}.errors`, this.#total.errors]]),
+      timers: new Map([[this.#prefix, this.#total.timer]]),
+      meters: new Map([[`${this.#prefix}.errors`, this.#total.errors]]),
     };
     for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
     return shown;

@@ -7,19 +7,9 @@ export interface CounterReading {
   readonly count: number;
 }
 
-/** A section that can lose names, and counts how many it has lost. */
-export class Section<Metric> extends Map<string, Metric> {
-  removals = 0;
-
-  override delete(name: string): boolean {
-    this.removals += 1;
-    return super.delete(name);
-  }
-}
-
 /**
  * Metrics by full name, e.g. `rpc.E.Demo.TestInOut`: the content of one answer. Values are read when written. A section
- * may gain and lose names while it is read; only a `Section` loses any.
+ * may gain and lose names while it is read.
  */
 export interface MetricSet {
   readonly gauges: ReadonlyMap<string, Gauge>;

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
-import { type CounterReading, emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
+import { type CounterReading, emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 class ObservedObject {
@@ -22,8 +22,8 @@ export interface ObservedObjectReading {
 
 /** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
-  readonly counters: Section<CounterReading>;
-  readonly meters: Section<MeterReading>;
+  readonly counters: Map<string, CounterReading>;
+  readonly meters: Map<string, MeterReading>;
 }
 
 /**
@@ -145,13 +145,13 @@ export class ObjectStatistics {
   metricsOf(name: string): MetricSet | undefined {
     const object = this.#names.entries.get(name);
     if (object === undefined) return undefined;
-    return { ...emptyMetricSet, ...show({ counters: new Section(), meters: new Section() }, name, object) };
+    return { ...emptyMetricSet, ...show({ counters: new Map(), meters: new Map() }, name, object) };
   }
 
   #showAll(): Shown {
     const shown: Shown = {
-      counters: new Section([['object.subscriptions', this.#total.subscriptions]]),
-      meters: new Section([['object.newValues', this.#total.newValues]]),
+      counters: new Map([['object.subscriptions', this.#total.subscriptions]]),
+      meters: new Map([['object.newValues', this.#total.newValues]]),
     };
     for (const [name, object] of this.#names.entries) show(shown, name, object);
     return shown;

@@ -40,9 +40,6 @@ function parseWeight(text: string): number {
 export function negotiateCoding(field: string | undefined, kept: readonly Coding[] = CODINGS): Coding | undefined {
   const weights = new Map(parsePreferences(field ?? '').map(({ value, weight }) => [value, weight]));
   const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0;
-  let best: Coding | undefined;
-  for (const coding of kept) {
-    if (weightOf(coding) > (best === undefined ? 0 : weightOf(best))) best = coding;
-  }
-  return best;
+  const accepted = kept.filter((coding) => weightOf(coding) > 0);
+  return accepted.sort((one, other) => weightOf(other) - weightOf(one))[0];
 }

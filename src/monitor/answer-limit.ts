@@ -3,11 +3,11 @@
  * the limit may be reached when a part is already sent. The connection is then cut, so that no client mistakes the part
  * for the whole. For the next minute the same request gets 507 with the reason at once.
  */
-import { Readable } from 'node:stream';
 import QuickLRU from 'quick-lru';
 import { MS_PER_S } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
+import { SlicedAnswer } from './sliced-answer.ts';
 
 /** Longer than a scrape interval. */
 const REMEMBERED_MS = 60 * MS_PER_S;
@@ -36,22 +36,14 @@ export class AnswerLimit {
     if (this.#tooLarge.has(target)) throw this.#exceeded();
   }
 
-  /** `payload`, cut at the limit; only streams can be large. */
-  limit(target: string, payload: unknown): unknown {
-    return payload instanceof Readable ? Readable.from(this.#limited(target, payload)) : payload;
-  }
-
-  async *#limited(target: string, pieces: Readable): AsyncGenerator<Buffer, void, undefined> {
-    let sentBytes = 0;
-    for await (const piece of pieces as AsyncIterable<Buffer>) {
-      sentBytes += piece.length;
-      if (sentBytes > this.#maxBytes) {
-        this.#tooLarge.set(target, true);
-        // Becomes the answer if nothing has been sent yet; otherwise the connection is cut.
-        throw this.#exceeded();
-      }
-      yield piece;
-    }
+  /** Limits `payload` if it is a stream; only those can be large. */
+  limit(target: string, payload: unknown): void {
+    if (!(payload instanceof SlicedAnswer)) return;
+    // The error becomes the answer if nothing has been sent yet; otherwise the connection is cut.
+    payload.limit(this.#maxBytes, () => {
+      this.#tooLarge.set(target, true);
+      return this.#exceeded();
+    });
   }
 
   #exceeded(): Problem {

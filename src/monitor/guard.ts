@@ -37,8 +37,12 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Some clients send an empty object with every request. A larger body is meant for something unsupported. */
 const MAX_BODY_BYTES = 1024;
 
-/** In seconds: a repaired file is noticed within that time. */
-const CLOSED_RETRY_S = '5';
+/** A repaired file is noticed within that time. */
+const CLOSED_RETRY_S = 5;
+/** By then the passwords that evicted this one from the queue are verified, or evicted as well. */
+const BUSY_RETRY_S = 1;
+const OVER_LIMIT = 'Too many wrong credentials came from this address; this one is wrong too, or was not verified.';
+const BUSY = 'Too many passwords wait to be verified; this one was not verified.';
 
 const MISSING = 'This needs a user name and password, a token, or a listed client certificate.';
 
@@ -81,28 +85,16 @@ export class Guard {
   async #identify(request: FastifyRequest): Promise<Reader> {
     const { access } = this.#options;
     if (access === undefined) return EVERYBODY;
-    if (access instanceof AccessClosed)
-      throw new Problem(503, access.detail, { fields: { 'retry-after': CLOSED_RETRY_S } });
+    if (access instanceof AccessClosed) throw createRetryLater(503, access.detail, CLOSED_RETRY_S);
     const { authorization } = request.headers;
     const { socket } = request.raw;
     const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
     const verdict = await access.check({ authorization, address: socket.remoteAddress ?? '', certificateName });
-    switch (verdict.kind) {
-      case 'known':
-        return verdict.reader;
-      case 'over-limit': {
-        const detail = 'Too many wrong credentials came from this address; this one is wrong too, or was not verified.';
-        throw new Problem(429, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
-      }
-      case 'busy': {
-        const detail = 'Too many passwords wait to be verified; this one was not verified.';
-        throw new Problem(503, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
-      }
-      case 'missing':
-        throw createUnauthorized(access, MISSING);
-      case 'wrong':
-        throw createUnauthorized(access, 'The credential is wrong.');
-    }
+    if (verdict.kind === 'known') return verdict.reader;
+    if (verdict.kind === 'missing') throw createUnauthorized(access, MISSING);
+    if (verdict.retryAfterS > 0) throw createRetryLater(429, OVER_LIMIT, verdict.retryAfterS);
+    if (verdict.kind === 'unverified') throw createRetryLater(503, BUSY, BUSY_RETRY_S);
+    throw createUnauthorized(access, 'The credential is wrong.');
   }
 }
 
@@ -139,6 +131,10 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
   if (asksForSession && !covers(reader.role, 'sessions')) {
     throw new Problem(403, `The parameter "session" needs the role sessions; yours is ${reader.role}.`);
   }
+}
+
+function createRetryLater(status: number, detail: string, retryAfterS: number): Problem {
+  return new Problem(status, detail, { fields: { 'retry-after': String(retryAfterS) } });
 }
 
 /** One field for each scheme, since some clients cannot parse two in one. */

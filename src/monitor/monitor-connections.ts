@@ -1,14 +1,13 @@
 /**
  * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
  * and another one is closed: the oldest one without an accepted request, or else the longest idle one. So clients
- * without credentials who hold connections open cannot keep a reader out. A connection with an accepted request in
- * progress is never closed for a new one.
+ * without credentials who hold connections open cannot keep a reader out. A connection that was accepted is never closed
+ * for a new one while it has a request in progress.
  *
  * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
  * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
  */
-
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import { addressKeyOf } from '../limits/address-key.ts';
@@ -31,8 +30,6 @@ interface Connection {
   readonly address: string;
   /** Unfinished requests. */
   requests: number;
-  /** Unfinished requests that were accepted. */
-  running: number;
   /** A request was accepted. */
   isAccepted: boolean;
 }
@@ -71,7 +68,13 @@ export class MonitorConnections {
     server.on('request', (request, response) => {
       const connection = this.#open.get(endsOf(request.socket));
       // Undefined if it was closed, or exceeded its limit, within the same read.
-      if (connection === undefined || !this.#admit(connection, request.socket, response)) return;
+      if (connection === undefined) return;
+      if (connection.requests === MAX_REQUESTS) {
+        this.#onOverflow(connection, request.socket);
+        return;
+      }
+      connection.requests += 1;
+      response.once('close', () => this.#onAnswered(connection));
       this.#share.enter(() => {
         // The connection may have been closed meanwhile, to make room.
         if (!this.#isOpen(connection)) return;
@@ -85,33 +88,23 @@ export class MonitorConnections {
     this.#limits = limits;
   }
 
-  /** Protects the connection of an accepted request from being closed to make room, until `response` has ended. */
-  accepted(socket: Socket, response: ServerResponse): void {
+  /** Protects the connection of an accepted request: it is closed to make room only while idle, and after all others. */
+  accepted(socket: Socket): void {
     const connection = this.#open.get(endsOf(socket));
-    if (connection === undefined) return;
-    connection.isAccepted = true;
-    connection.running += 1;
-    response.once('close', () => {
-      connection.running -= 1;
-      // Among idle ones, the longest idle is first.
-      if (this.#forget(connection)) this.#open.set(connection.ends, connection);
-    });
+    if (connection !== undefined) connection.isAccepted = true;
   }
 
-  /** False if there are too many requests; the connection is then closed. */
-  #admit(connection: Connection, socket: Socket, response: ServerResponse): boolean {
-    if (connection.requests < MAX_REQUESTS) {
-      connection.requests += 1;
-      response.once('close', () => {
-        connection.requests -= 1;
-      });
-      return true;
-    }
+  #onAnswered(connection: Connection): void {
+    connection.requests -= 1;
+    // Among idle ones, the longest idle is first.
+    if (connection.isAccepted && this.#forget(connection)) this.#open.set(connection.ends, connection);
+  }
+
+  #onOverflow(connection: Connection, socket: Socket): void {
     this.#overflows += 1;
     // Stops the parser, which would otherwise parse the rest of the read. Node has no other way.
     (socket as Socket & { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
     this.#close(connection);
-    return false;
   }
 
   #onConnection(socket: Socket): void {
@@ -122,7 +115,7 @@ export class MonitorConnections {
       socket.destroy();
       return;
     }
-    const connection = { ends: endsOf(socket), socket, address, requests: 0, running: 0, isAccepted: false };
+    const connection = { ends: endsOf(socket), socket, address, requests: 0, isAccepted: false };
     this.#open.set(connection.ends, connection);
     socket.once('close', () => this.#forget(connection));
   }
@@ -142,8 +135,8 @@ export class MonitorConnections {
     // More than one only after a reload that lowered the limit.
     for (let count = counted.length; count >= max; count -= 1) {
       this.#hits.hit(limit);
-      const idle = counted.filter((connection) => connection.running === 0 && this.#isOpen(connection));
-      const leastNeeded = idle.find(({ isAccepted }) => !isAccepted) ?? idle[0];
+      const open = counted.filter((connection) => this.#isOpen(connection));
+      const leastNeeded = open.find(({ isAccepted }) => !isAccepted) ?? open.find(({ requests }) => requests === 0);
       if (leastNeeded === undefined) return false;
       this.#close(leastNeeded);
     }

@@ -93,13 +93,13 @@ export class Monitor {
       request.reader = await this.#guard.admit(request);
       // An open route needs no credential, so its requests do not protect a connection.
       const isOpen = neededFor(request) === 'open';
-      if (!isOpen) this.#connections.accepted(request.raw.socket, reply.raw);
+      if (!isOpen) this.#connections.accepted(request.raw.socket);
       this.#answers.check(request.raw.url ?? '');
       if (!isOpen) monitored.catchUp?.();
     });
-    this.#server.addHook('onSend', async (request, _reply, payload) =>
-      this.#answers.limit(request.raw.url ?? '', payload),
-    );
+    this.#server.addHook('onSend', async (request, _reply, payload) => {
+      this.#answers.limit(request.raw.url ?? '', payload);
+    });
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, createNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);

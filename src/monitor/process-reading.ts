@@ -3,26 +3,16 @@ import { MS_PER_S } from '../base/clock.ts';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 
-/** What the operating system and Node report about this process. */
-export interface ProcessReading {
-  readonly cpuSeconds: number;
-  /** Undefined, as are `openFds` and `maxFds`, without /proc or without a free file descriptor to read it. */
-  readonly residentBytes: number | undefined;
-  readonly heapUsedBytes: number;
-  readonly heapTotalBytes: number;
-  readonly externalBytes: number;
-  readonly openFds: number | undefined;
-  readonly maxFds: number | undefined;
-  /** Since 1970. */
-  readonly startTimeSeconds: number;
-  /** Time in which the event loop was busy. */
-  readonly loopActiveSeconds: number;
-}
+export type ProcessReading = Awaited<ReturnType<typeof readProcess>>;
 
 const US_PER_S = 1e6;
 const FD_FOLDER = '/proc/self/fd';
 
-export async function readProcess(): Promise<ProcessReading> {
+/**
+ * What the operating system and Node report about this process. Without /proc, or without a free file descriptor to read
+ * it, `residentBytes`, `openFds` and `maxFds` are undefined.
+ */
+export async function readProcess() {
   const { user, system } = process.cpuUsage();
   const heap = v8.getHeapStatistics();
   return {
@@ -33,7 +23,9 @@ export async function readProcess(): Promise<ProcessReading> {
     externalBytes: heap.external_memory,
     openFds: await countDescriptors(FD_FOLDER),
     maxFds: readMaxDescriptors(),
+    /** Since 1970. */
     startTimeSeconds: performance.timeOrigin / MS_PER_S,
+    /** Time in which the event loop was busy. */
     loopActiveSeconds: performance.eventLoopUtilization().active / MS_PER_S,
   };
 }

@@ -37,7 +37,7 @@ import { joinJvmGauges } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
 import { createServerGauges } from '../jvm/server-reading.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
-import { MetricsRenderer } from './dropwizard/render.ts';
+import { renderMetrics } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
 import { renderList } from './json-pieces.ts';
 import { selectVerdict } from './live/live-document.ts';
@@ -100,16 +100,11 @@ const JVM_PATHS: Readonly<Record<string, (state: AvailableJvm) => MetricSet>> = 
 /** Maximum running calls in one answer; X-Total-Count has the total. */
 const MAX_RUNNING = 1_000;
 
-/** Shared by all answers. */
-interface Answers {
-  readonly options: MetricsOptions;
-  readonly renderer: MetricsRenderer;
-  readonly share: LoopShare;
-}
-
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   const share = new LoopShare(options.clock ?? systemClock, options.nextTurn);
-  const answers: Answers = { options, renderer: new MetricsRenderer(), share };
+  const { durationUnit } = options;
+  const sendMetrics = (request: FastifyRequest, reply: FastifyReply, metrics: readonly MetricSet[]) =>
+    sendPieces(request, reply, renderMetrics(metrics, { pretty: isPretty(request), durationUnit }), share);
   const windowSeconds = String(options.windowMs / 1000);
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
@@ -141,7 +136,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         const metrics = select(scope, sanitizeText(name));
         // A session's timers cover the whole session, so there is no window.
         if (!scope.isSession) reply.header('metrics-window', windowSeconds);
-        return sendDocument(request, reply, metrics, answers);
+        return sendMetrics(request, reply, metrics);
       });
     }
     for (const [path, select] of Object.entries(JVM_PATHS)) {
@@ -152,7 +147,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         // The age of a stored answer, RFC 9111 §5.1.
         const age = String(Math.floor(state.ageMs / 1000));
         reply.headers({ age, 'metrics-source': source, 'metrics-window': windowSeconds });
-        return sendDocument(request, reply, [metrics], answers);
+        return sendMetrics(request, reply, [metrics]);
       });
     }
   }
@@ -196,27 +191,19 @@ async function sendExposition(
 /** Throws 503 with the reason if the last reading is missing or too old. */
 function readJvm({ state }: Monitored['jvm']): AvailableJvm {
   if (state.kind === 'available') return state;
-  const since = new Date(state.sinceEpochMs).toISOString();
-  throw new Problem(503, state.reason, { members: { since } });
+  throw createUnavailable(state.reason, state.sinceEpochMs);
 }
 
 /** Throws 503 if the source has none of its values. */
 function readServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
   const metrics = createServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
-  const since = new Date(sinceEpochMs).toISOString();
   const reason = `The source of the JVM’s numbers (${source}) does not report the server’s capacity (docs/jvm.md).`;
-  throw new Problem(503, reason, { members: { since } });
+  throw createUnavailable(reason, sinceEpochMs);
 }
 
-function sendDocument(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  metrics: readonly MetricSet[],
-  { options, renderer, share }: Answers,
-): FastifyReply {
-  const pieces = renderer.render(metrics, { pretty: isPretty(request), durationUnit: options.durationUnit });
-  return sendPieces(request, reply, pieces, share);
+function createUnavailable(reason: string, sinceEpochMs: number): Problem {
+  return new Problem(503, reason, { members: { since: new Date(sinceEpochMs).toISOString() } });
 }
 
 function findScope({ statistics, sessions }: MonitoredApplication, { session: id }: Query): Scope {

@@ -13,11 +13,20 @@ export class SlicedAnswer extends Readable {
   readonly #share: LoopShare;
   readonly #work = (): void => this.#write();
   #chunk = '';
+  #bytes = 0;
+  #maxBytes = Number.POSITIVE_INFINITY;
+  #createError: (() => Error) | undefined;
 
   constructor(pieces: Iterable<string>, share: LoopShare) {
     super({ highWaterMark: CHUNK_CHARS });
     this.#pieces = pieces[Symbol.iterator]();
     this.#share = share;
+  }
+
+  /** Fails with the error that `createError` returns instead of sending more than `maxBytes`. */
+  limit(maxBytes: number, createError: () => Error): void {
+    this.#maxBytes = maxBytes;
+    this.#createError = createError;
   }
 
   override _read(): void {
@@ -58,8 +67,10 @@ export class SlicedAnswer extends Readable {
   }
 
   #pushChunk(): void {
-    const chunk = this.#chunk;
+    const chunk = Buffer.from(this.#chunk, 'utf8');
     this.#chunk = '';
-    if (chunk !== '') this.push(Buffer.from(chunk, 'utf8'));
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) throw this.#createError?.();
+    if (chunk.length > 0) this.push(chunk);
   }
 }

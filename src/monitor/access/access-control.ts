@@ -2,13 +2,12 @@
  * Checks credentials. A credential that was right before costs almost nothing. The time of a check does not reveal
  * whether a user name exists. A flood of wrong credentials does not lock out a right one (see `check`).
  */
-
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import QuickLRU from 'quick-lru';
 import type { Clock } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import { addressKeyOf } from '../../limits/address-key.ts';
-import type { TokenEntry, UserEntry } from './access-lines.ts';
+import { MAX_ENTRIES, type TokenEntry, type UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
 import { FailureLimit } from './failure-limit.ts';
 import { createDecoy, isPassword, type PasswordHash } from './password-hash.ts';
@@ -31,22 +30,12 @@ export type Verdict =
   | { readonly kind: 'known'; readonly reader: Reader }
   /** No credential, or an unreadable one. */
   | { readonly kind: 'missing' }
-  | { readonly kind: 'wrong' }
-  /** The address had too many wrong credentials: this one is wrong too, or was not verified. */
-  | { readonly kind: 'over-limit'; readonly retryAfterS: number }
-  /** Not verified, because the queue is full. The address has not reached its own limit. */
-  | { readonly kind: 'busy'; readonly retryAfterS: number };
+  /** `retryAfterS` is above 0 if the address had too many wrong credentials before. */
+  | { readonly kind: 'wrong'; readonly retryAfterS: number }
+  /** Not verified, since too many passwords wait, or since the address has too many wrong ones (`retryAfterS` above 0). */
+  | { readonly kind: 'unverified'; readonly retryAfterS: number };
 
-/** Result of a check; `retryAfterS` is the value before this failure was counted. */
-type Finding = { readonly reader: Reader } | { readonly reader: undefined; readonly retryAfterS: number };
-
-interface Verification {
-  /** Undefined for an unknown user, whose `expected` is a decoy. */
-  readonly entry: UserEntry | undefined;
-  readonly expected: PasswordHash;
-  readonly fingerprint: Buffer;
-  readonly address: string;
-}
+type PasswordCredential = Extract<Credential, { kind: 'password' }>;
 
 /** Totals since the start. */
 export interface AccessCounts {
@@ -59,20 +48,18 @@ export interface AccessCounts {
   readonly forgotten: number;
 }
 
-/** By then the passwords that evicted this one from the queue are verified, or evicted as well. */
-const BUSY_RETRY_S = 1;
 const MAX_PROVEN = 1_000;
 
 export class AccessControl {
   readonly #verifyHash: typeof isPassword;
   readonly #limit: FailureLimit;
   readonly #queue = new VerificationQueue();
-  /** Running verifications by address, name and password: requests that are sent at once share one, and one failure. */
-  readonly #shared = new Map<string, Promise<Finding | undefined>>();
-  /** Never leaves the process, so the cached hashes cannot be compared with anything else. */
+  /** Waiting and running verifications: simultaneous requests of an address with one password share one, and one failure. */
+  readonly #verifications = new Map<string, Promise<Verdict>>();
+  /** Never leaves the process, so fingerprints cannot be compared with anything else. */
   readonly #key = randomBytes(32);
-  /** Right passwords as keyed hashes: at most one for each entry of the list, collected together with it. */
-  readonly #right = new WeakMap<UserEntry, Buffer>();
+  /** Fingerprints of right passwords. */
+  readonly #right = new QuickLRU<string, true>({ maxSize: MAX_ENTRIES });
   /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
   readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
   #list: AccessList;
@@ -109,102 +96,107 @@ export class AccessControl {
   /**
    * A credential in the request takes precedence over the certificate of its connection. A token, or a password that
    * was right before, is checked at once, whatever failures its address has. Any other password waits in the queue
-   * (verification-queue.ts). It is refused unverified with 503 if the queue evicts it, and with 429 if its address had
-   * too many failures and would have to wait: one address does not keep those of others waiting.
+   * (verification-queue.ts), which may evict it. It does not wait if its address had too many failures: one address does
+   * not keep those of others waiting.
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) return this.#checkCertificate(certificateName);
     const key = addressKeyOf(address);
-    const finding =
+    const verdict =
       credential.kind === 'token'
         ? this.#checkToken(credential.token, key)
         : await this.#checkPassword(credential, key);
-    if (finding === undefined) return this.#refuse(key);
-    if (finding.reader !== undefined) return { kind: 'known', reader: finding.reader };
-    this.#wrongCount++;
-    if (finding.retryAfterS === 0) return { kind: 'wrong' };
-    this.#limitedCount++;
-    return { kind: 'over-limit', retryAfterS: finding.retryAfterS };
+    this.#count(verdict);
+    return verdict;
+  }
+
+  #count(verdict: Verdict): void {
+    if (verdict.kind === 'wrong') this.#wrongCount++;
+    if (verdict.kind === 'unverified') this.#uncheckedCount++;
+    if (verdict.kind === 'unverified' || (verdict.kind === 'wrong' && verdict.retryAfterS > 0)) this.#limitedCount++;
   }
 
   /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
   #checkCertificate(name: string | undefined): Verdict {
     const entry = name === undefined ? undefined : this.#list.certificates.get(name);
-    return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: selectReader(entry) };
+    return entry === undefined ? { kind: 'missing' } : known(entry);
   }
 
-  #refuse(address: string): Verdict {
-    this.#uncheckedCount++;
-    this.#limitedCount++;
-    const retryAfterS = this.#limit.retryAfterS(address);
-    return retryAfterS > 0 ? { kind: 'over-limit', retryAfterS } : { kind: 'busy', retryAfterS: BUSY_RETRY_S };
-  }
-
-  #fail(address: string): Finding {
+  /** `retryAfterS` is the value before this failure was counted. */
+  #fail(address: string): Verdict {
     const retryAfterS = this.#limit.retryAfterS(address);
     this.#limit.add(address);
-    return { reader: undefined, retryAfterS };
+    return { kind: 'wrong', retryAfterS };
   }
 
   /** Compares with all tokens, so that the time does not reveal the position. */
-  #checkToken(token: string, address: string): Finding {
+  #checkToken(token: string, address: string): Verdict {
     const tokenHash = hashToken(token);
     let found: TokenEntry | undefined;
     for (const entry of this.#list.tokens) if (timingSafeEqual(entry.tokenHash, tokenHash)) found = entry;
-    return found === undefined ? this.#fail(address) : { reader: selectReader(found) };
+    return found === undefined ? this.#fail(address) : known(found);
   }
 
-  async #checkPassword(
-    { name, password }: Credential & { kind: 'password' },
-    address: string,
-  ): Promise<Finding | undefined> {
-    const entry = this.#list.users.get(name);
-    const fingerprint = createHmac('sha256', this.#key).update(password, 'utf8').digest();
-    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return { reader: selectReader(entry) };
-    // Without any user there is nothing to hide and nothing to verify.
-    const expected = entry?.password ?? this.#decoyFor(name);
-    if (expected === undefined) return this.#fail(address);
-    const key = `${address}\n${fingerprint.toString('base64')}${name}`;
-    const shared = this.#shared.get(key);
+  async #checkPassword(credential: PasswordCredential, address: string): Promise<Verdict> {
+    const fingerprint = this.#fingerprintOf(credential);
+    const proven = this.#findProven(credential, fingerprint);
+    if (proven !== undefined) return known(proven);
+    const key = `${address}\n${fingerprint}`;
+    const shared = this.#verifications.get(key);
     if (shared !== undefined) return await shared;
-    if (this.#queue.isBusy && this.#limit.retryAfterS(address) > 0) return undefined;
-    const verify = () => this.#verify({ name, password }, { entry, expected, fingerprint, address });
-    const verification = this.#queue.run(verify, this.#proven.has(address));
-    this.#shared.set(key, verification);
-    return await verification.finally(() => this.#shared.delete(key));
+    const unverified = (): Verdict => ({ kind: 'unverified', retryAfterS: this.#limit.retryAfterS(address) });
+    if (this.#queue.isBusy && this.#limit.retryAfterS(address) > 0) return unverified();
+    const verification = this.#queue
+      .run(() => this.#verify(credential, address), this.#proven.has(address))
+      .then((verdict) => verdict ?? unverified())
+      .finally(() => this.#verifications.delete(key));
+    this.#verifications.set(key, verification);
+    return await verification;
   }
 
-  async #verify(
-    { name, password }: { readonly name: string; readonly password: string },
-    { entry, expected, fingerprint, address }: Verification,
-  ): Promise<Finding> {
+  async #verify(credential: PasswordCredential, address: string): Promise<Verdict> {
+    const { name, password } = credential;
+    const fingerprint = this.#fingerprintOf(credential);
     // Another address may have verified the same password while this one waited.
-    const wasRight = entry !== undefined && this.#wasRight(entry, fingerprint);
-    const isRight = wasRight || (await this.#verifyHash(password, expected));
+    const proven = this.#findProven(credential, fingerprint);
+    if (proven !== undefined) return known(proven);
+    // Without any user there is nothing to hide and nothing to verify.
+    const expected = this.#list.users.get(name)?.password ?? this.#decoyFor(name);
+    if (expected === undefined || !(await this.#verifyHash(password, expected))) return this.#fail(address);
     // A reload may have removed the user or changed the password meanwhile.
-    if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return this.#fail(address);
-    this.#right.set(entry, fingerprint);
+    const entry = this.#list.users.get(name);
+    if (entry === undefined || this.#fingerprintOf(credential) !== fingerprint) return this.#fail(address);
+    this.#right.set(fingerprint, true);
     this.#proven.set(address, true);
-    return { reader: selectReader(entry) };
+    return known(entry);
   }
 
-  #wasRight(entry: UserEntry, fingerprint: Buffer): boolean {
-    const right = this.#right.get(entry);
-    return right !== undefined && timingSafeEqual(right, fingerprint);
+  /** The user, if the password was right before. */
+  #findProven({ name }: PasswordCredential, fingerprint: string): UserEntry | undefined {
+    return this.#right.has(fingerprint) ? this.#list.users.get(name) : undefined;
+  }
+
+  /** Of the credential and the hash that it is compared with: another password in the file gives another fingerprint. */
+  #fingerprintOf({ name, password }: PasswordCredential): string {
+    return this.#digest(JSON.stringify([name, password, this.#list.users.get(name)?.hashText]));
+  }
+
+  #digest(text: string): string {
+    return createHmac('sha256', this.#key).update(text, 'utf8').digest('base64');
   }
 
   /** A decoy as costly as a real hash. If costs differ, a name always gets the cost of the same real user. */
   #decoyFor(name: string): PasswordHash | undefined {
     const users = [...this.#list.users.values()];
-    const pick = Buffer.from(hash('sha256', `${this.#key.toString('base64')}${name}`, 'hex'), 'hex').readUInt32BE();
+    const pick = Buffer.from(this.#digest(name), 'base64').readUInt32BE();
     const like = users[pick % users.length];
     return like && createDecoy(like.password);
   }
 }
 
-function selectReader({ name, role }: Reader): Reader {
-  return { name, role };
+function known({ name, role }: Reader): Verdict {
+  return { kind: 'known', reader: { name, role } };
 }
 
 export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [

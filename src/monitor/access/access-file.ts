@@ -2,10 +2,10 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { ConfigError, StartError } from '../../base/errors.ts';
+import { StartError } from '../../base/errors.ts';
 import { decodeText, describeFileError, isTrustedOwner, readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
-import { type LineMistake, nameOfLine } from './access-lines.ts';
+import { nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
 /** Mode of a new file. It gets the group of its folder, so that a service's user can read a file that root made. */
@@ -13,8 +13,6 @@ const NEW_MODE = 0o640;
 const MODE_BITS = 0o7777;
 /** A thousand entries are 150 KB. */
 const MAX_BYTES = 1024 * 1024;
-/** The first few show the pattern. */
-const MAX_MISTAKES_SHOWN = 5;
 
 /**
  * Throws StartError (D2S_ERR_ACCESS_FILE) if the file is absent, not a regular file, too large, or accessible to other
@@ -27,17 +25,6 @@ export async function loadAccessFile(file: string): Promise<string> {
   } catch (cause) {
     throw createUnreadableFile(file, cause);
   }
-}
-
-/** Throws ConfigError with line and expectation of the first mistakes. `file` is the file's name after its key. */
-export function checkMistakes(file: string, mistakes: readonly LineMistake[]): void {
-  if (mistakes.length === 0) return;
-  const shown = mistakes
-    .slice(0, MAX_MISTAKES_SHOWN)
-    .map(({ line, expected }) => `${file}:${line}: expected ${expected}`);
-  const more = mistakes.length - shown.length;
-  if (more > 0) shown.push(`${file}: ${more} more lines cannot be used`);
-  throw new ConfigError(shown.join('\n'));
 }
 
 /**

@@ -3,6 +3,7 @@
  * per line. Empty lines and lines that begin with `#` are ignored. No message repeats a line, since it may hold a
  * secret.
  */
+import { ConfigError } from '../../base/errors.ts';
 import { PASSWORD_HASH_FORM, type PasswordHash, parsePasswordHash } from './password-hash.ts';
 import { isName, isRole, NAME_FORM, type Reader, ROLES } from './reader.ts';
 import { parseTokenHash, TOKEN_HASH_FORM } from './token-hash.ts';
@@ -17,30 +18,22 @@ export interface TokenEntry extends Reader {
   readonly tokenHash: Buffer;
 }
 
-/** A mistake in a line; `expected` is the end of a sentence. */
-export interface LineMistake {
-  /** From 1. */
-  readonly line: number;
-  readonly expected: string;
-}
-
-export interface Lines<T> {
-  readonly entries: readonly T[];
-  readonly mistakes: readonly LineMistake[];
-}
-
 /** Bounded, since a token is compared with every entry. */
 export const MAX_ENTRIES = 1_000;
+/** The first few show the pattern. */
+const MAX_MISTAKES_SHOWN = 5;
 
-export function parseUsers(text: string): Lines<UserEntry> {
-  return parseLines(text, PASSWORD_HASH_FORM, (reader, hashText) => {
+/** Throws ConfigError with line and expectation of the first mistakes. `file` is the file's name after its key. */
+export function parseUsers(text: string, file: string): readonly UserEntry[] {
+  return parseLines(text, file, PASSWORD_HASH_FORM, (reader, hashText) => {
     const password = parsePasswordHash(hashText);
     return password && { ...reader, hashText, password };
   });
 }
 
-export function parseTokens(text: string): Lines<TokenEntry> {
-  return parseLines(text, TOKEN_HASH_FORM, (reader, hashText) => {
+/** Throws as `parseUsers`. */
+export function parseTokens(text: string, file: string): readonly TokenEntry[] {
+  return parseLines(text, file, TOKEN_HASH_FORM, (reader, hashText) => {
     const tokenHash = parseTokenHash(hashText);
     return tokenHash && { ...reader, tokenHash };
   });
@@ -55,11 +48,13 @@ export function nameOfLine(line: string): string | undefined {
 
 function parseLines<T extends Reader>(
   text: string,
+  file: string,
   hashForm: string,
-  toEntry: (reader: Reader, hashText: string) => T | undefined,
-): Lines<T> {
+  parseEntry: (reader: Reader, hashText: string) => T | undefined,
+): readonly T[] {
   const entries: T[] = [];
-  const mistakes: LineMistake[] = [];
+  const mistakes: string[] = [];
+  const addMistake = (line: number, expected: string) => mistakes.push(`${file}:${line}: expected ${expected}`);
   const lineOfName = new Map<string, number>();
   for (const [index, untrimmed] of text
     .replace(/^\ufeff/, '')
@@ -68,17 +63,21 @@ function parseLines<T extends Reader>(
     const line = index + 1;
     if (nameOfLine(untrimmed) === undefined) continue;
     const [name = '', role = '', hashText = '', ...rest] = untrimmed.trim().split(':');
-    const entry = isName(name) && isRole(role) && rest.length === 0 ? toEntry({ name, role }, hashText) : undefined;
+    const entry = isName(name) && isRole(role) && rest.length === 0 ? parseEntry({ name, role }, hashText) : undefined;
     const first = lineOfName.get(name);
-    if (entry === undefined) mistakes.push({ line, expected: describeExpectation(name, role, hashForm) });
-    else if (first !== undefined) mistakes.push({ line, expected: `another name than in line ${first}` });
+    if (entry === undefined) addMistake(line, describeExpectation(name, role, hashForm));
+    else if (first !== undefined) addMistake(line, `another name than in line ${first}`);
     else if (entries.length === MAX_ENTRIES) {
-      mistakes.push({ line, expected: `at most ${MAX_ENTRIES} entries` });
+      addMistake(line, `at most ${MAX_ENTRIES} entries`);
       break;
     } else entries.push(entry);
     lineOfName.set(name, first ?? line);
   }
-  return { entries, mistakes };
+  if (mistakes.length === 0) return entries;
+  const shown = mistakes.slice(0, MAX_MISTAKES_SHOWN);
+  const more = mistakes.length - shown.length;
+  if (more > 0) shown.push(`${file}: ${more} more lines cannot be used`);
+  throw new ConfigError(shown.join('\n'));
 }
 
 function describeExpectation(name: string, role: string, hashForm: string): string {

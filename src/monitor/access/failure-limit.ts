@@ -26,10 +26,6 @@ export class FailureLimit {
     return this.#evicted;
   }
 
-  get size(): number {
-    return this.#forgivenNs.size;
-  }
-
   /** Seconds until the address may fail once more, at least 1; 0 if it may now. */
   retryAfterS(address: string): number {
     const excessS = this.#leftS(address) - (BURST - 1) * REFILL_S;

@@ -5,7 +5,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { SidecarError } from '../../base/errors.ts';
 import { FileWatch, type FileWatchParts } from '../../base/file-watch.ts';
-import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { AccessClosed } from './access-closed.ts';
 import { AccessControl } from './access-control.ts';
@@ -31,34 +30,36 @@ const CLOSED = {
 
 export class MonitorAccess extends FileWatch {
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  #auth: Auth;
+  #list: AccessList | undefined;
   /** Set after a start with unusable files, until they can be used. */
-  #closed: { readonly auth: Auth; readonly access: AccessClosed } | undefined;
+  #closed: AccessClosed | undefined;
   /** Kept when a reload opens the port to everybody, so that its counters continue later. */
   #control: AccessControl | undefined;
-  #list: AccessList | undefined;
 
   /** Never rejects because of a file: with unusable files nobody is admitted, and the log has the reason. */
   static async open(auth: Auth, parts: MonitorAccessParts): Promise<MonitorAccess> {
-    const access = new MonitorAccess(parts);
+    const access = new MonitorAccess(auth, parts);
     try {
       (await access.prepareReload(auth))();
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      access.#close(auth, error);
+      access.#closed = new AccessClosed(error);
+      parts.logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
+      access.startWithError(error.message);
     }
     return access;
   }
 
-  private constructor(parts: MonitorAccessParts) {
+  private constructor(auth: Auth, parts: MonitorAccessParts) {
     super(SECTION, parts);
     this.#clock = parts.clock;
-    this.#logger = parts.logger;
+    this.#auth = auth;
   }
 
   /** Undefined: everybody may read everything. */
   get current(): AccessControl | AccessClosed | undefined {
-    return this.#closed?.access ?? (this.#list && this.#control);
+    return this.#closed ?? (this.#list && this.#control);
   }
 
   /** Counts of all credentials since the start; undefined if none was ever needed. */
@@ -68,27 +69,17 @@ export class MonitorAccess extends FileWatch {
 
   /** Reads the files of `auth` without any change; the returned function applies them. Throws as `AccessList.open`. */
   async prepareReload(auth: Auth): Promise<() => void> {
-    if (typeof auth !== 'object') {
-      return () => {
-        this.#closed = undefined;
-        this.#list = undefined;
-      };
-    }
-    const list = await AccessList.open(auth, this.#list);
-    return () => this.#use(list);
+    const list = typeof auth === 'object' ? await AccessList.open(auth) : undefined;
+    return () => this.#use(auth, list);
   }
 
-  #use(list: AccessList): void {
-    this.#closed = undefined;
+  #use(auth: Auth, list: AccessList | undefined): void {
+    this.#auth = auth;
     this.#list = list;
-    if (this.#control === undefined) this.#control = new AccessControl(list, this.#clock);
-    else this.#control.useList(list);
-  }
-
-  #close(auth: Auth, error: SidecarError): void {
-    this.#closed = { auth, access: new AccessClosed(error) };
-    this.#logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
-    this.startWithError(error.message);
+    this.#closed = undefined;
+    if (list === undefined) return;
+    this.#control ??= new AccessControl(list, this.#clock);
+    this.#control.useList(list);
   }
 
   protected override get messages() {
@@ -96,31 +87,24 @@ export class MonitorAccess extends FileWatch {
   }
 
   protected override async readChange(): Promise<(() => void) | undefined> {
-    if (this.#closed !== undefined) return await this.#reopen(this.#closed.auth);
-    const before = this.#list;
-    const list = await before?.readChanged();
-    if (list === undefined) return undefined;
+    const auth = this.#auth;
+    if (typeof auth !== 'object') return undefined;
+    const list = await this.#read(auth);
+    if (list === this.#list) return undefined;
     return () => {
       // A reload may have named other files since.
-      if (this.#list !== before) return;
-      this.#use(list);
+      if (this.#auth !== auth) return;
+      this.#use(auth, list);
       this.countReplaced();
     };
   }
 
-  async #reopen(auth: Auth): Promise<() => void> {
+  async #read(auth: Auth & object): Promise<AccessList> {
     try {
-      const apply = await this.prepareReload(auth);
-      return () => {
-        // A reload may have named other files since.
-        if (this.#closed?.auth !== auth) return;
-        apply();
-        this.countReplaced();
-      };
+      return await AccessList.open(auth, this.#list);
     } catch (error) {
-      if (error instanceof SidecarError && this.#closed?.auth === auth) {
-        this.#closed = { auth, access: new AccessClosed(error) };
-      }
+      const isClosed = this.#closed !== undefined && this.#auth === auth;
+      if (isClosed && error instanceof SidecarError) this.#closed = new AccessClosed(error);
       throw error;
     }
   }

@@ -1,38 +1,35 @@
 /**
- * Bounds how many passwords are verified at once: a verification takes 32 MiB and 0.2 s of a thread, and Node has four
- * threads for all file access and name resolution.
+ * Verifies one password at a time: it takes 32 MiB and 0.2 s of a processor that the traffic needs too.
  *
  * Preferred ones come first. Among equals the newest is next, since a queued flood is older than a reader who arrives
- * now: the reader waits for one of the running verifications. If the queue is full, the oldest is evicted, and a
- * preferred one only if all are.
+ * now. If the queue is full, the oldest is evicted, and a preferred one only if all are.
  */
-const SLOTS = 2;
-/** Two threads verify this many in 7 s. */
+
+/** They take 13 s. */
 const MAX_WAITING = 64;
 
 /** Called with false if evicted. Queues of these are oldest first. */
-type Waiting = (hasSlot: boolean) => void;
+type Waiting = (isNext: boolean) => void;
 
 export class VerificationQueue {
   readonly #preferred: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  #running = 0;
+  #isBusy = false;
 
   get isBusy(): boolean {
-    return this.#running === SLOTS;
+    return this.#isBusy;
   }
 
-  /** Runs `work` when it gets a slot. The outcome is undefined after an eviction. */
+  /** Runs `work` when it is its turn. The outcome is undefined after an eviction. */
   async run<T>(work: () => Promise<T>, isPreferred = false): Promise<T | undefined> {
-    if (!this.isBusy) this.#running += 1;
-    else if (!(await this.#wait(isPreferred))) return undefined;
+    if (this.#isBusy && !(await this.#wait(isPreferred))) return undefined;
+    this.#isBusy = true;
     try {
       return await work();
     } finally {
       const next = this.#preferred.pop() ?? this.#others.pop();
-      // The slot passes to the next one.
-      if (next === undefined) this.#running -= 1;
-      else next(true);
+      this.#isBusy = next !== undefined;
+      next?.(true);
     }
   }
 

@@ -5,17 +5,13 @@
  */
 import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Gauge } from '../../metrics/gauge.ts';
-import type { MeterReading } from '../../metrics/meter.ts';
+import type { MeterReading, MeterSnapshot } from '../../metrics/meter.ts';
 import type { CounterReading } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import { formatJavaDouble, formatJavaInteger, formatJsonText } from './java-text.ts';
 
-/** Keys and JSON values, as two lists: thousands of timers share one list of 17 keys. */
-export interface MetricFields {
-  /** The same array object for the same keys. */
-  readonly keys: readonly string[];
-  readonly values: readonly string[];
-}
+/** JSON values by key, in order: `{ count: '3' }`. */
+export type MetricFields = Readonly<Record<string, string>>;
 
 export type DurationUnit = 'seconds' | 'milliseconds';
 
@@ -25,22 +21,13 @@ const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
   milliseconds: 1 / NS_PER_MS,
 };
 
-const VALUE = ['value'];
-const ERROR = ['error'];
-const COUNT = ['count'];
-/** The library's order: 15 before 1 before 5. */
-const RATES = ['m15_rate', 'm1_rate', 'm5_rate', 'mean_rate'];
-const METER = [...COUNT, ...RATES, 'units'];
-const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p999', 'stddev'];
-const TIMER = [...COUNT, ...DURATIONS, ...RATES, 'duration_units', 'rate_units'];
-
 /** `{ value }`, or only `{ error }` if the gauge throws. */
 export function gaugeFields(gauge: Gauge): MetricFields {
   try {
-    return { keys: VALUE, values: [gaugeJson(gauge)] };
+    return { value: gaugeJson(gauge) };
   } catch (cause) {
     // As in Java, where `toString` of an exception gives its class and message.
-    return { keys: ERROR, values: [formatJsonText(String(cause))] };
+    return { error: formatJsonText(String(cause)) };
   }
 }
 
@@ -52,47 +39,41 @@ function gaugeJson(gauge: Gauge): string {
 }
 
 export function counterFields(counter: CounterReading): MetricFields {
-  return { keys: COUNT, values: [formatJavaInteger(counter.count)] };
+  return { count: formatJavaInteger(counter.count) };
 }
 
 export function meterFields(meter: MeterReading): MetricFields {
-  const { count, m15, m1, m5, mean } = meter.snapshot();
-  return {
-    keys: METER,
-    values: [
-      formatJavaInteger(count),
-      formatJavaDouble(m15),
-      formatJavaDouble(m1),
-      formatJavaDouble(m5),
-      formatJavaDouble(mean),
-      '"events/second"',
-    ],
-  };
+  const rates = meter.snapshot();
+  return { count: formatJavaInteger(rates.count), ...rateFields(rates), units: '"events/second"' };
 }
 
 export function timerFields(timer: TimerReading, unit: DurationUnit): MetricFields {
-  const { count, max, mean, min, p50, p75, p95, p98, p99, p999, stddev, rates } = timer.snapshot();
-  const perNs = UNITS_PER_NS[unit];
+  const snapshot = timer.snapshot();
+  const formatDuration = (ns: number) => formatJavaDouble(ns * UNITS_PER_NS[unit]);
   return {
-    keys: TIMER,
-    values: [
-      formatJavaInteger(count),
-      formatJavaDouble(max * perNs),
-      formatJavaDouble(mean * perNs),
-      formatJavaDouble(min * perNs),
-      formatJavaDouble(p50 * perNs),
-      formatJavaDouble(p75 * perNs),
-      formatJavaDouble(p95 * perNs),
-      formatJavaDouble(p98 * perNs),
-      formatJavaDouble(p99 * perNs),
-      formatJavaDouble(p999 * perNs),
-      formatJavaDouble(stddev * perNs),
-      formatJavaDouble(rates.m15),
-      formatJavaDouble(rates.m1),
-      formatJavaDouble(rates.m5),
-      formatJavaDouble(rates.mean),
-      `"${unit}"`,
-      '"calls/second"',
-    ],
+    count: formatJavaInteger(snapshot.count),
+    max: formatDuration(snapshot.max),
+    mean: formatDuration(snapshot.mean),
+    min: formatDuration(snapshot.min),
+    p50: formatDuration(snapshot.p50),
+    p75: formatDuration(snapshot.p75),
+    p95: formatDuration(snapshot.p95),
+    p98: formatDuration(snapshot.p98),
+    p99: formatDuration(snapshot.p99),
+    p999: formatDuration(snapshot.p999),
+    stddev: formatDuration(snapshot.stddev),
+    ...rateFields(snapshot.rates),
+    duration_units: `"${unit}"`,
+    rate_units: '"calls/second"',
+  };
+}
+
+/** In the library's order: 15 before 1 before 5. */
+function rateFields({ m15, m1, m5, mean }: MeterSnapshot): MetricFields {
+  return {
+    m15_rate: formatJavaDouble(m15),
+    m1_rate: formatJavaDouble(m1),
+    m5_rate: formatJavaDouble(m5),
+    mean_rate: formatJavaDouble(mean),
   };
 }

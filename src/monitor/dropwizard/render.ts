@@ -5,7 +5,6 @@
  */
 import assert from 'node:assert/strict';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import type { TimerReading } from '../../metrics/timer.ts';
 import { formatJsonText } from './java-text.ts';
 import {
   counterFields,
@@ -15,10 +14,12 @@ import {
   meterFields,
   timerFields,
 } from './metric-fields.ts';
-import { NameOrder } from './name-order.ts';
 
 /** A constant of Dropwizard's JSON module in all releases 4.x; neither the library's version nor ours. */
 const VERSION = '4.0.0';
+
+/** Names that are read in one step. */
+const STEP_NAMES = 500;
 
 export interface RenderOptions {
   /** True: indented by two blanks. False: no blanks. */
@@ -51,91 +52,74 @@ type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 
-/** Caches the order of names across answers, so one instance should serve all of them. */
-export class MetricsRenderer {
-  readonly #order = new NameOrder();
+/**
+ * Yields the union of `sets`; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are events per
+ * second. Each metric is read when its piece is taken, so the numbers of a document may differ in time. Names that are
+ * added after their section was begun appear in the next document. Two metrics with one name in one section fail an
+ * assertion.
+ */
+export function* renderMetrics(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
+  const blanks = pretty ? PRETTY : COMPACT;
+  yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
+  yield* renderSection('gauges', sets, gaugeFields, blanks);
+  yield ',';
+  yield* renderSection('counters', sets, counterFields, blanks);
+  // Always empty, since durations are in timers; but consumers expect the section.
+  yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
+  yield* renderSection('meters', sets, meterFields, blanks);
+  yield ',';
+  yield* renderSection('timers', sets, (timer) => timerFields(timer, durationUnit), blanks);
+  yield `${blanks.documentEnd}}`;
+}
 
-  /**
-   * Yields the union of `sets`; joined, e.g. `{"version":"4.0.0","gauges":{},"counters":{},...}`. Rates are events per
-   * second. Each metric is read when its piece is taken, so the numbers of a document may differ in time. Names that
-   * are added after their section was begun appear in the next document. Two metrics with one name in one section fail
-   * an assertion.
-   */
-  *render(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
-    const blanks = pretty ? PRETTY : COMPACT;
-    const ofTimer = (timer: TimerReading) => timerFields(timer, durationUnit);
-    yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
-    yield* this.#section('gauges', sets, gaugeFields, blanks);
-    yield ',';
-    yield* this.#section('counters', sets, counterFields, blanks);
-    // Always empty, since durations are in timers; but consumers expect the section.
-    yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
-    yield* this.#section('meters', sets, meterFields, blanks);
-    yield ',';
-    yield* this.#section('timers', sets, ofTimer, blanks);
-    yield `${blanks.documentEnd}}`;
+function* renderSection<Title extends keyof MetricSet>(
+  title: Title,
+  sets: readonly MetricSet[],
+  fieldsOf: (metric: MetricOf<Title>) => MetricFields,
+  blanks: Blanks,
+): Pieces {
+  const opening = `${blanks.section}"${title}"${blanks.colon}`;
+  const sectionOfName = yield* collectNames(sets.map((set) => set[title] as ReadonlyMap<string, MetricOf<Title>>));
+  if (sectionOfName.size === 0) {
+    yield `${opening}${blanks.emptySection}`;
+    return;
   }
+  let before = `${opening}{`;
+  // By UTF-16 code units, as Java's `String.compareTo` does.
+  for (const name of [...sectionOfName.keys()].sort()) {
+    const metric = sectionOfName.get(name)?.get(name);
+    // Its name gave way while the answer was written.
+    if (metric === undefined) continue;
+    yield `${before}${blanks.metric}${formatJsonText(name)}${blanks.colon}${formatFields(fieldsOf(metric), blanks)}`;
+    before = ',';
+  }
+  yield `${blanks.section}}`;
+}
 
-  *#section<Title extends keyof MetricSet>(
-    title: Title,
-    sets: readonly MetricSet[],
-    fieldsOf: (metric: MetricOf<Title>) => MetricFields,
-    blanks: Blanks,
-  ): Pieces {
-    const opening = `${blanks.section}"${title}"${blanks.colon}`;
-    const cursors: Cursor<MetricOf<Title>>[] = [];
-    for (const set of sets) {
-      const section = set[title] as ReadonlyMap<string, MetricOf<Title>>;
-      if (section.size > 0) cursors.push({ section, names: yield* this.#order.sorted(section), at: 0 });
+/**
+ * The section of each name. The empty pieces are points where the work can pause; sections may gain and lose names
+ * meanwhile.
+ */
+function* collectNames<Section extends ReadonlyMap<string, unknown>>(
+  sections: readonly Section[],
+): Generator<'', ReadonlyMap<string, Section>, undefined> {
+  const sectionOfName = new Map<string, Section>();
+  for (const section of sections) {
+    // As many as there are now: during a flood of names the section would have no end.
+    let left = section.size;
+    for (const name of section.keys()) {
+      if (left === 0) break;
+      const same = sectionOfName.get(name)?.get(name) ?? section.get(name);
+      assert(same === section.get(name), `two metrics are called ${name}`);
+      sectionOfName.set(name, section);
+      left -= 1;
+      if (left % STEP_NAMES === 0) yield '';
     }
-    if (cursors.length === 0) {
-      yield `${opening}${blanks.emptySection}`;
-      return;
-    }
-    let before = `${opening}{`;
-    for (let name = nextName(cursors); name !== undefined; name = nextName(cursors)) {
-      const metric = takeNext(cursors, name);
-      // Its name gave way while the answer was written.
-      if (metric === undefined) continue;
-      yield `${before}${blanks.metric}${formatJsonText(name)}${blanks.colon}${formatFields(fieldsOf(metric), blanks)}`;
-      before = ',';
-    }
-    yield `${blanks.section}}`;
   }
+  return sectionOfName;
 }
 
-function formatFields({ keys, values }: MetricFields, { metric, field, colon }: Blanks): string {
-  let text = '{';
-  for (let i = 0; i < keys.length; i += 1) text += `${i === 0 ? '' : ','}${field}"${keys[i]}"${colon}${values[i]}`;
-  return `${text}${metric}}`;
-}
-
-/** The cursor of one set in a section: `at` is the index of its next name. */
-interface Cursor<Metric> {
-  readonly section: ReadonlyMap<string, Metric>;
-  readonly names: readonly string[];
-  at: number;
-}
-
-/** The first of the next names in sort order; undefined at the end. */
-function nextName(cursors: readonly Cursor<unknown>[]): string | undefined {
-  let least: string | undefined;
-  for (const { names, at } of cursors) {
-    const name = names[at];
-    if (name !== undefined && (least === undefined || name < least)) least = name;
-  }
-  return least;
-}
-
-/** Takes the metric called `name`, which is next in one set, or in several that share it. Undefined once it is gone. */
-function takeNext<Metric>(cursors: readonly Cursor<Metric>[], name: string): Metric | undefined {
-  let taken: Metric | undefined;
-  for (const cursor of cursors) {
-    if (cursor.names[cursor.at] !== name) continue;
-    const metric = cursor.section.get(name);
-    cursor.at += 1;
-    assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
-    taken = metric;
-  }
-  return taken;
+function formatFields(fields: MetricFields, { metric, field, colon }: Blanks): string {
+  const members = Object.entries(fields).map(([key, value]) => `${field}"${key}"${colon}${value}`);
+  return `{${members.join(',')}${metric}}`;
 }

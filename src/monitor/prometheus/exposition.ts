@@ -16,27 +16,17 @@ import type {
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** Simple samples per piece: a pause after each of 28,000 samples cost up to a tenth of the answer's time. */
-const NUMBERS_IN_PIECE = 8;
-
 /**
- * The document in pieces of a few numbers or one histogram. Each sample is read when its piece is taken, so the numbers
- * of a document may differ in time. A histogram and its buckets are read at the same moment.
+ * The document in pieces of one sample. Each sample is read when its piece is taken, so the numbers of a document may
+ * differ in time. A histogram and its buckets are read at the same moment.
  */
 export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat): Generator<string, void, undefined> {
   for (const table of tables) {
-    const leads = createLeads(table);
-    let piece = headOf(table, format);
-    let samples = 0;
+    let head = headOf(table, format);
     for (const sample of table.samples()) {
-      piece += textOf(leads, sample, format);
-      samples += 1;
-      if (typeof sample.value === 'number' && samples < NUMBERS_IN_PIECE) continue;
-      yield piece;
-      piece = '';
-      samples = 0;
+      yield head + formatSample(table, sample, format);
+      head = '';
     }
-    if (samples > 0) yield piece;
   }
   if (format === 'openmetrics') yield '# EOF\n';
 }
@@ -48,76 +38,46 @@ function headOf({ name, type, help }: Family, format: ExpositionFormat): string 
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
 }
 
-/**
- * The text around the label values of a family, e.g. `d2_calls_total{application="`, `",kind="`, `"} `. It is the same
- * for thousands of samples. Without it, each would be joined from twice as many parts.
- */
-interface Leads {
-  readonly plain: readonly string[];
-  readonly sum: readonly string[];
-  readonly count: readonly string[];
-  /** Ends with `le="`. */
-  readonly bucket: readonly string[];
-}
-
-function createLeads({ name, labels }: Family): Leads {
-  return {
-    plain: leadsOf(name, labels),
-    sum: leadsOf(`${name}_sum`, labels),
-    count: leadsOf(`${name}_count`, labels),
-    bucket: leadsOf(`${name}_bucket`, [...labels, 'le']).slice(0, -1),
-  };
-}
-
-function leadsOf(name: string, labels: readonly string[]): readonly string[] {
-  if (labels.length === 0) return [`${name} `];
-  return [...labels.map((label, i) => `${i === 0 ? `${name}{` : '",'}${label}="`), '"} '];
-}
-
-/** Joins `leads` with the label values between them; a missing value is empty. */
-function labelled(leads: readonly string[], values: readonly string[]): string {
-  let text = leads[0] as string;
-  for (let i = 1; i < leads.length; i += 1) text += escapeLabelValue(values[i - 1] ?? '') + (leads[i] as string);
-  return text;
-}
-
-function textOf(leads: Leads, { labels, value }: Sample, format: ExpositionFormat): string {
-  if (typeof value === 'number') return `${labelled(leads.plain, labels)}${formatSampleValue(value)}\n`;
-  if ('cumulative' in value) return histogramText(leads, labels, value, format === 'openmetrics');
+function formatSample({ name, labels }: Family, { labels: values, value }: Sample, format: ExpositionFormat): string {
+  const pairs = labels.map((label, i) => `${label}="${escapeLabelValue(values[i] ?? '')}"`);
+  if (typeof value === 'number') return formatLine(name, pairs, value);
+  if ('cumulative' in value) return formatHistogram(name, pairs, value, format);
   // Otherwise it has further levels: `read` of the description gives more of them than the family has labels.
-  assert('count' in value || 'sum' in value, `more levels than labels: ${leads.plain.join('')}`);
-  return summaryText(leads, labels, value);
+  assert('count' in value || 'sum' in value, `more levels than labels: ${name}{${pairs.join(',')}}`);
+  return formatSummary(name, pairs, value);
 }
 
-function histogramText(
-  leads: Leads,
-  labels: readonly string[],
-  value: DurationBucketsReading,
-  hasExemplars: boolean,
+/** E.g. `d2_calls_total{application="smartWeb",kind="rpc"} 41`. */
+function formatLine(name: string, pairs: readonly string[], value: number): string {
+  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${formatSampleValue(value)}\n`;
+}
+
+function formatHistogram(
+  name: string,
+  pairs: readonly string[],
+  durations: DurationBucketsReading,
+  format: ExpositionFormat,
 ): string {
-  const exemplars = hasExemplars ? value.exemplars : undefined;
-  const counts = value.cumulative();
-  const bounds = formatBounds(value.bounds);
-  const first = labelled(leads.bucket, labels);
-  const next = `\n${first}`;
-  let text = '';
-  for (let i = 0; i < counts.length; i += 1) {
-    text += `${i === 0 ? first : next}${bounds[i]}${counts[i]}`;
-    if (exemplars !== undefined) text += exemplarText(exemplars.get(i));
-  }
-  return `${text}\n${summaryText(leads, labels, { sum: value.sumSeconds, count: counts.at(-1) })}`;
+  const { bounds, exemplars, sumSeconds } = durations;
+  const counts = durations.cumulative();
+  const start = `${name}_bucket{${pairs.map((pair) => `${pair},`).join('')}le="`;
+  const buckets = counts.map((count, i) => {
+    const exemplar = format === 'openmetrics' ? formatExemplar(exemplars?.get(i)) : '';
+    return `${start}${formatBound(bounds[i])}"} ${count}${exemplar}\n`;
+  });
+  return buckets.join('') + formatSummary(name, pairs, { sum: sumSeconds, count: counts.at(-1) });
 }
 
 /** Only OpenMetrics has exemplars. */
-function exemplarText(exemplar: ExemplarReading | undefined): string {
+function formatExemplar(exemplar: ExemplarReading | undefined): string {
   if (exemplar === undefined) return '';
   const { traceId, spanId, seconds, atEpochMs } = exemplar;
   return ` # {trace_id="${traceId}",span_id="${spanId}"} ${seconds} ${atEpochMs / MS_PER_S}`;
 }
 
-function summaryText(leads: Leads, labels: readonly string[], { count, sum }: Summary): string {
-  const sumText = sum === undefined ? '' : `${labelled(leads.sum, labels)}${formatSampleValue(sum)}\n`;
-  return count === undefined ? sumText : `${sumText}${labelled(leads.count, labels)}${formatSampleValue(count)}\n`;
+function formatSummary(name: string, pairs: readonly string[], { count, sum }: Summary): string {
+  const sumLine = sum === undefined ? '' : formatLine(`${name}_sum`, pairs, sum);
+  return count === undefined ? sumLine : sumLine + formatLine(`${name}_count`, pairs, count);
 }
 
 export function formatSampleValue(value: number): string {
@@ -125,21 +85,9 @@ export function formatSampleValue(value: number): string {
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
 
-/** The text after `le="` for each bound and for `+Inf`, e.g. `0.25"} `; cached by the array of bounds. */
-const boundTexts = new WeakMap<readonly number[], readonly string[]>();
-
-function formatBounds(bounds: readonly number[]): readonly string[] {
-  let texts = boundTexts.get(bounds);
-  if (texts === undefined) {
-    texts = [...bounds.map(formatBound), '+Inf'].map((bound) => `${bound}"} `);
-    boundTexts.set(bounds, texts);
-  }
-  return texts;
-}
-
 /** `1.0` for 1, as OpenMetrics requires. Both formats write it, or a series would have two names. */
-function formatBound(seconds: number): string {
-  return Number.isInteger(seconds) ? `${seconds}.0` : String(seconds);
+function formatBound(seconds = Number.POSITIVE_INFINITY): string {
+  return Number.isInteger(seconds) ? `${seconds}.0` : formatSampleValue(seconds);
 }
 
 const ESCAPED = /[\\"\n\ud800-\udfff]/;

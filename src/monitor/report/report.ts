@@ -13,7 +13,7 @@ import { describeEffective } from '../../config/effective.ts';
 import { joinJvmGauges } from '../../jvm/gauges.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import { MetricsRenderer } from '../dropwizard/render.ts';
+import { renderMetrics } from '../dropwizard/render.ts';
 import { jsonArray, jsonObject, jsonWithMember, type Pieces } from '../json-pieces.ts';
 import { selectVerdict } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
@@ -25,7 +25,7 @@ import { readSystem } from './system-reading.ts';
 const FORMAT = 1;
 /** Per application, oldest first. More would add little, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
-const MAX_CHARS = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
 
 export interface ReportSources {
@@ -37,12 +37,14 @@ export interface ReportSources {
   readonly nextTurn?: NextTurn;
 }
 
-/** A line of JSON with its line feed, in slices. Cut off without it after 64 Mi characters, or by an error. */
+/** A line of JSON with its line feed, in slices. Cut off without it after 64 MiB, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = sources.monitored.createTables(process).filter(({ labels }) => !labels.includes('name'));
-  const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
-  return new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
+  const pieces = lineOf(reportPieces(sources, { system, process, tables, hasUsers }));
+  const answer = new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
+  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
+  return answer;
 }
 
 interface Readings {
@@ -117,11 +119,11 @@ function jvmPieces(
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
   const { source, memory, ageMs, gauges } = state;
   const head = { ...counts, state: 'available', since, source, memory, ageMs };
-  return jsonWithMember(head, 'metrics', renderMetrics([joinJvmGauges(gauges)], metrics));
+  return jsonWithMember(head, 'metrics', metricsPieces([joinJvmGauges(gauges)], metrics));
 }
 
-function renderMetrics(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {
-  return new MetricsRenderer().render(sets, { pretty: false, durationUnit });
+function metricsPieces(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {
+  return renderMetrics(sets, { pretty: false, durationUnit });
 }
 
 function* sampleTexts({ labels, samples }: Table): Generator<string> {
@@ -139,7 +141,7 @@ function formatSample(labels: readonly string[], { labels: values, value }: Samp
 /** As the endpoint `metrics/d2` answers. */
 function statisticsPieces({ statistics, sessions }: MonitoredApplication, { metrics }: Config): Pieces {
   const { rpc, sba, object } = statistics;
-  return renderMetrics([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
+  return metricsPieces([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
 }
 
 function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): Pieces {
@@ -175,13 +177,7 @@ function withoutUsers(effective: object): object {
   return hidden;
 }
 
-/** With a line feed at its end. */
-function* bounded(pieces: Pieces): Generator<string> {
-  let chars = 0;
-  for (const piece of pieces) {
-    chars += piece.length;
-    if (chars > MAX_CHARS) throw new Error('the report is too large');
-    yield piece;
-  }
+function* lineOf(pieces: Pieces): Generator<string> {
+  yield* pieces;
   yield '\n';
 }

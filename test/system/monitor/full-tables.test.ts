@@ -7,7 +7,7 @@ import type { RecordedApplication } from '../../../src/measure/record/recorded-a
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { DurationSteps } from '../../../src/metrics/duration-steps.ts';
 import type { MetricSet } from '../../../src/metrics/metric-set.ts';
-import { MetricsRenderer } from '../../../src/monitor/dropwizard/render.ts';
+import { renderMetrics } from '../../../src/monitor/dropwizard/render.ts';
 import type {
   LiveSession,
   Monitored,
@@ -72,7 +72,7 @@ async function textOf(path: string, { port } = monitor, headers: Record<string, 
 
 /** The expected answer, written at once. */
 const documentOf = (sets: readonly MetricSet[], pretty = false) =>
-  [...new MetricsRenderer().render(sets, { pretty, durationUnit: 'seconds' })].join('');
+  [...renderMetrics(sets, { pretty, durationUnit: 'seconds' })].join('');
 
 /** Writing and comparing dozens of megabytes takes long on a busy machine. */
 const LONG = { timeout: 120_000 };

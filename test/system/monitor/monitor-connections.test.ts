@@ -24,7 +24,7 @@ async function startStand(maxConnections: number, maxConnectionsPerAddress = 0) 
   const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
   const connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, hits, share);
   const server = http.createServer((request, response) => {
-    connections.accepted(request.socket, response);
+    connections.accepted(request.socket);
     responses.push(response);
   });
   connections.attach(server);

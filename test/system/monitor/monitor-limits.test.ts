@@ -80,7 +80,7 @@ it('monitor.maxAnswerBytes: a streamed answer is cut at the limit, and the next 
   for (let i = 0; i < 100; i += 1) {
     client.socket.write(requestTo(`/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call${i}`).replace('GET', 'POST'));
   }
-  await expect.poll(() => client.received.split('200 OK').length).toBe(101);
+  await expect.poll(() => client.received.split('200 OK').length, { timeout: 10_000 }).toBe(101);
   const peer = await connect();
   peer.send(METRICS);
   await peer.ended();

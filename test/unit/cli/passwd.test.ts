@@ -57,7 +57,7 @@ it('passwd puts the line into a file closed to others, and replaces it there', a
   expect(statSync(file).mode & 0o777).toBe(0o640);
   expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
   expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ reader: { role: 'sessions' } });
-  expect(await verdict(basic('ann', 'another one'))).toEqual({ kind: 'wrong' });
+  expect(await verdict(basic('ann', 'another one'))).toMatchObject({ kind: 'wrong' });
   expect(output.stdout).toBe('');
   expect(output.stderr).toBe(
     `d2-sidecar: ann with the role metrics added in ${file}\nd2-sidecar: ann with the role sessions replaced in ${file}\n`,
@@ -77,7 +77,7 @@ it('passwd prints a token once: on standard error, or on standard output if the 
   expect(output.stdout).not.toContain(printed);
   folder.write('tokens', output.stdout);
   expect(await verdict(`Bearer ${printed}`)).toMatchObject({ kind: 'known' });
-  expect(await verdict(`Bearer ${token}`)).toEqual({ kind: 'wrong' });
+  expect(await verdict(`Bearer ${token}`)).toMatchObject({ kind: 'wrong' });
 });
 
 it('passwd asks twice in a terminal without echo, and handles the editing keys', async () => {

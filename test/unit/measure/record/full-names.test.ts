@@ -6,7 +6,7 @@ import { createTable } from '../../../../src/base/metric-description.ts';
 import { APPLICATION_METRICS } from '../../../../src/measure/record/application-metrics.ts';
 import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
-import { MetricsRenderer } from '../../../../src/monitor/dropwizard/render.ts';
+import { renderMetrics } from '../../../../src/monitor/dropwizard/render.ts';
 import { renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -52,7 +52,7 @@ it.each([
     expect(bytesOf(renderTables(tables(), 'openmetrics'))).toBeLessThan(0.9 * MAX_ANSWER_BYTES);
     for (const { statistics } of applications) {
       const sets = [statistics.rpc, statistics.sba, statistics.object].map((kind) => kind.metrics());
-      const dropwizard = new MetricsRenderer().render(sets, { pretty: true, durationUnit: 'seconds' });
+      const dropwizard = renderMetrics(sets, { pretty: true, durationUnit: 'seconds' });
       expect(bytesOf(dropwizard)).toBeLessThan(0.9 * MAX_ANSWER_BYTES);
       expect(statistics.rpc.countsByName.has('(other)')).toBe(true);
     }

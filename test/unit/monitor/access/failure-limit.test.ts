@@ -40,8 +40,8 @@ it('the limit on failures remembers a bounded number of addresses, and evicts th
   }
   for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
   limit.add('first');
-  expect([limit.size, limit.evicted]).toEqual([10_000, 0]);
+  expect(limit.evicted).toBe(0);
   limit.add('one more');
-  expect([limit.size, limit.evicted]).toEqual([10_000, 1]);
+  expect(limit.evicted).toBe(1);
   expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
 });

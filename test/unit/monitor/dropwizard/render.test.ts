@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Gauge } from '../../../../src/metrics/gauge.ts';
-import { emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
+import { type CounterReading, emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
 import { formatJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
 import { timerFields } from '../../../../src/monitor/dropwizard/metric-fields.ts';
-import { MetricsRenderer, type RenderOptions } from '../../../../src/monitor/dropwizard/render.ts';
+import { type RenderOptions, renderMetrics } from '../../../../src/monitor/dropwizard/render.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
 import { metricsOfSample, reduced } from './sample-document.ts';
 
@@ -25,7 +25,7 @@ const SAMPLES = [
 ] as const;
 
 const unionText = (sets: readonly MetricSet[], options: RenderOptions = COMPACT) =>
-  [...new MetricsRenderer().render(sets, options)].join('');
+  [...renderMetrics(sets, options)].join('');
 const textOf = (set: MetricSet, options?: RenderOptions) => unionText([set], options);
 
 function gaugeText(gauge: Gauge): string {
@@ -78,7 +78,7 @@ it('renderMetrics reads one metric for each piece', () => {
   };
   const timers = new Map(Array.from({ length: 2_000 }, (_, i) => [`rpc.E.Method${i}`, { count: 1, snapshot }]));
   let before = 0;
-  for (const piece of new MetricsRenderer().render([{ ...emptyMetricSet, timers }], COMPACT)) {
+  for (const piece of renderMetrics([{ ...emptyMetricSet, timers }], COMPACT)) {
     expect(reads - before).toBeLessThanOrEqual(1);
     expect(piece.length).toBeLessThan(500);
     before = reads;
@@ -112,16 +112,62 @@ it('renderMetrics writes a metric of several sets once, and refuses two metrics 
 
 it('renderMetrics leaves a name that is added meanwhile to the next document', () => {
   const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
-  const renderer = new MetricsRenderer();
   let text = '';
-  for (const piece of renderer.render([{ ...emptyMetricSet, counters }], COMPACT)) {
+  for (const piece of renderMetrics([{ ...emptyMetricSet, counters }], COMPACT)) {
     text += piece;
     if (piece.includes('"c300"')) counters.set('c3000', { count: 3_000 }).set('a', { count: 0 });
   }
-  const written = (document: string) => Object.keys((JSON.parse(document) as { counters: object }).counters);
-  expect(written(text)).toHaveLength(600);
-  const next = [...renderer.render([{ ...emptyMetricSet, counters }], COMPACT)].join('');
-  expect(written(next)).toEqual([...counters.keys()].sort());
+  expect(namesOf(text)).toHaveLength(600);
+  const next = [...renderMetrics([{ ...emptyMetricSet, counters }], COMPACT)].join('');
+  expect(namesOf(next)).toEqual([...counters.keys()].sort());
+});
+
+/** Counters that count how many of their names were read, in no order. */
+class CountingMap extends Map<string, CounterReading> {
+  looked = 0;
+
+  override *keys(): ReturnType<Map<string, CounterReading>['keys']> {
+    for (const name of super.keys()) {
+      this.looked += 1;
+      yield name;
+    }
+  }
+}
+
+const namesOf = (text: string) => Object.keys((JSON.parse(text) as { counters: object }).counters);
+
+it('renderMetrics sorts names by their UTF-16 code units, and reads at most 500 of them for each piece', () => {
+  const counters = new CountingMap();
+  for (let i = 0; i < 10_000; i += 1) counters.set(`object.H.${(i * 7_919) % 100_003}`, { count: i });
+  for (const odd of ['', 'Z', 'a', 'ä', '\uffff', '😀', '__proto__']) counters.set(odd, { count: 0 });
+  let text = '';
+  let before = 0;
+  for (const piece of renderMetrics([{ ...emptyMetricSet, counters }], COMPACT)) {
+    expect(counters.looked - before).toBeLessThanOrEqual(500);
+    before = counters.looked;
+    text += piece;
+  }
+  expect(text.match(/(?<=")[^"]*(?=":\{"count")/g)).toEqual(
+    [...counters.keys()].sort().map((name) => name.replace('😀', '\\uD83D\\uDE00')),
+  );
+});
+
+it('renderMetrics has each name once and ends, although names are removed and added again meanwhile', () => {
+  const counters = new Map(Array.from({ length: 3_000 }, (_, i) => [`n${i}`, { count: i }]));
+  let text = '';
+  let steps = 0;
+  for (const piece of renderMetrics([{ ...emptyMetricSet, counters }], COMPACT)) {
+    text += piece;
+    for (let i = 0; i < 600 && piece === ''; i += 1) {
+      const name = `n${(steps * 600 + i) % 3_000}`;
+      counters.delete(name);
+      if (name !== 'n7') counters.set(name, { count: i });
+    }
+    steps += 1;
+    expect(steps).toBeLessThan(4_000);
+  }
+  expect(text.match(/"n\d+"/g)).toHaveLength(namesOf(text).length);
+  expect(namesOf(text)).toEqual([...namesOf(text)].sort());
 });
 
 type Scaling = { scaling: { rows: { nanos: number; seconds: number; milliseconds: number }[] } };
@@ -130,9 +176,8 @@ it('timerFields scales durations by the library’s multiplication, to the last 
   const { rows } = (JSON.parse(readFixture('timer-vectors.json')) as Scaling).scaling;
   for (const row of rows) {
     for (const unit of ['seconds', 'milliseconds'] as const) {
-      const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
-      expect(values[keys.indexOf('p95')]).toBe(formatJavaDouble(row[unit]));
-      expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
+      const { p95, duration_units } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
+      expect([p95, duration_units]).toEqual([formatJavaDouble(row[unit]), `"${unit}"`]);
     }
   }
   expect(rows.length).toBeGreaterThan(10);

@@ -8,6 +8,8 @@ import { escapeLabelValue, formatSampleValue, renderTables } from '../../../../s
 const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
   [...renderTables(tables, format)].join('');
 
+const durations = new DurationBuckets(createBucketBounds([1]));
+
 function smallTables(): readonly Table[] {
   const buckets = new DurationBuckets(createBucketBounds([0.0025, 1, 60]));
   buckets.add(2e6);
@@ -74,37 +76,22 @@ it('renderTables writes OpenMetrics 1.0: families without the endings of their s
   expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
 });
 
-it('renderTables reads at most eight numbers for each piece', () => {
-  let taken = 0;
-  const numbers = function* () {
-    for (let i = 0; i < 10_000; i += 1) {
-      taken += 1;
-      yield [`name ${i}`, i] as const;
-    }
-  };
-  const large = createTable(gauge('a', 'Large.', numbers, 'i'), {});
-  let before = 0;
-  for (const piece of renderTables([large], 'text')) {
-    expect(taken - before).toBeLessThanOrEqual(8);
-    expect(piece.length).toBeLessThan(300);
-    before = taken;
-  }
-  expect(taken).toBe(10_000);
-});
-
 it.each([
   ['a record', { x: { y: 1 } }],
   ['a map', { x: new Map([['y', 1]]) }],
 ])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
   const described = counter('c_total', 'By kind.', () => values, 'kind');
-  expect(() => textOf([createTable(described, {})])).toThrow('more levels than labels: c_total{kind="');
+  expect(() => textOf([createTable(described, {})])).toThrow('more levels than labels: c_total{kind="x"}');
 });
 
-it('renderTables reads one histogram for each piece', () => {
-  const durations = new DurationBuckets(createBucketBounds([1]));
-  const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
-  const table = createTable(histogram('h', 'Durations.', twenty, 'i'), {});
-  expect([...renderTables([table], 'text')]).toHaveLength(20);
+it.each([
+  ['number', gauge('a', 'Large.', () => Array.from({ length: 20 }, (_, i) => [`${i}`, i] as const), 'i')],
+  [
+    'histogram',
+    histogram('h', 'Durations.', () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const), 'i'),
+  ],
+])('renderTables writes one %s for each piece', (_, description) => {
+  expect([...renderTables([createTable(description, {})], 'text')]).toHaveLength(20);
 });
 
 it.each([
