@@ -1,10 +1,10 @@
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { BodyReader } from './framing.ts';
+import { withoutUpgrade } from './head-edits.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { TrailerFilter } from './trailer-filter.ts';
-import { withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
 const HEAD = 'HEAD ';

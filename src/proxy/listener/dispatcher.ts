@@ -20,11 +20,10 @@ import { type CertificateMode, certificateFields } from '../../protocol/http1/ce
 import { certificateChainOf } from '../../tls/client-certificate.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
-import type { TrafficOptions } from '../exchange/traffic-options.ts';
-import { ClientReads } from '../relay/client-reads.ts';
-import { RelayConnection } from '../relay/relay-connection.ts';
-import type { RelayContext, RelayServices } from '../relay/relay-services.ts';
-import type { WebSocketRequest } from '../upstream/traffic-services.ts';
+import type { RelayServices } from '../relay/client-link.ts';
+import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
+import { ReadBuffer } from '../upstream/read-buffer.ts';
+import type { TrafficOptions, WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
@@ -59,7 +58,7 @@ const LONGEST_BACKLOG = 65_535;
 /** Interval at which a drain samples connections. */
 const SAMPLE_MS = 250;
 
-export class Dispatcher implements RelayContext<RelayConnection> {
+export class Dispatcher implements RelayContext {
   readonly services: RelayServices;
   readonly webSockets: WebSockets;
   readonly #logger: Logger;
@@ -240,7 +239,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
         return;
       }
       // Not after a PROXY header or TLS: those connections have been read as streams.
-      this.#onConnection(accepted, client, ClientReads.of(accepted, this.services.buffers));
+      this.#onConnection(accepted, client, ReadBuffer.ofAccepted(accepted, this.services.buffers));
     });
   }
 
@@ -293,7 +292,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return true;
   }
 
-  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
+  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ReadBuffer): void {
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', () => undefined);
     // The client has reset the connection already: it gets no answer, and its requests would have no address.

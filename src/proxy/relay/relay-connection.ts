@@ -8,19 +8,18 @@ import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import type { HeadWaiter } from '../../limits/request-memory.ts';
+import { formatForwardedHead } from '../../protocol/http1/forwarded.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
-import { encodeProblem, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
+import { encodeProblem, encodeRefusal, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import { ClientLink, type ClientListener } from './client-link.ts';
-import type { ClientReads } from './client-reads.ts';
+import type { WebSocketRequest } from '../upstream/traffic-services.ts';
+import { ClientLink, type ClientListener, type RelayServices } from './client-link.ts';
 import { ClientTurn } from './client-turn.ts';
-import { encodeRefusal, formatHandshakeHead } from './messages.ts';
-import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
 import { type RelayParts, RunningExchange } from './running-exchange.ts';
 import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
@@ -28,10 +27,20 @@ import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
 /** How often a head that is late is looked at again while it waits for its turn. */
 const LATE_HEAD_MS = 1_000;
 
+/** The owner of relay connections: the dispatcher. */
+export interface RelayContext {
+  readonly services: RelayServices;
+  /** True while the sidecar drains: responses then announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The connection asks for a WebSocket: the relay leaves both sockets. */
+  onWebSocket(connection: RelayConnection, request: WebSocketRequest): void;
+  onRelayClosed(connection: RelayConnection): void;
+}
+
 export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
-  readonly #context: RelayContext<RelayConnection>;
+  readonly #context: RelayContext;
   readonly #services: RelayServices;
   readonly #request: RequestReader;
   readonly #response: ResponseReader;
@@ -48,7 +57,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   readonly #turn: ClientTurn;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
-  constructor(socket: Socket, client: ClientConnection, context: RelayContext<RelayConnection>, reads?: ClientReads) {
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ReadBuffer) {
     this.client = client;
     this.#context = context;
     this.#services = context.services;
@@ -226,6 +235,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onUpstreamClosed(failure: UpstreamFailure | undefined): void {
+    this.#toUpstream.drop(false);
     if (this.#running === undefined || this.#running.isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
@@ -368,6 +378,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onUpstreamDrain(): void {
+    this.#toUpstream.drained();
     this.#running?.bodyPassed();
   }
 
@@ -394,7 +405,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     }
     this.#turn.end();
     this.#request.begin(head);
-    const headText = formatHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
+    const headText = formatForwardedHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
     this.#ahead.clear();
     this.#running = undefined;

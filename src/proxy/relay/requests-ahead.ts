@@ -12,9 +12,9 @@ export class RequestsAhead {
   /** Without memory for them they are dropped, and the client gets 503 after the current answer. */
   isOverfull = false;
 
-  constructor(request: RequestReader, { memory, reporter }: TrafficServices, waiter: HeadWaiter) {
+  constructor(request: RequestReader, { requests, reporter }: TrafficServices, waiter: HeadWaiter) {
     this.#request = request;
-    this.#account = new RequestAccount(memory);
+    this.#account = new RequestAccount(requests);
     this.#hits = reporter.hits;
     this.#waiter = waiter;
   }
