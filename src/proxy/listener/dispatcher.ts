@@ -25,9 +25,8 @@ import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts
 import { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { TrafficOptions, WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
-import { DescriptorWatch } from './descriptor-watch.ts';
+import { connectionsFor, DescriptorWatch, descriptorsFor } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
-import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { QuietConnections } from './quiet-connections.ts';
 
@@ -65,7 +64,8 @@ export class Dispatcher implements RelayContext {
   readonly #server: net.Server;
   /** For sockets that were given, after the first. */
   readonly #furtherServers: net.Server[] = [];
-  #outlivesProcess = false;
+  /** The listeners were given to this process: what nobody accepts waits for the next one. */
+  outlivesProcess = false;
   readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
@@ -75,9 +75,9 @@ export class Dispatcher implements RelayContext {
   readonly #listenerEnd: ListenerEnd;
   readonly proxyHeaders: ProxyHeaders;
   #options: DispatcherOptions;
-  #isDraining = false;
+  isDraining = false;
   #sampleTimer: NodeJS.Timeout | undefined;
-  #accepted = 0;
+  acceptedConnections = 0;
 
   constructor(options: DispatcherOptions, services: RelayServices, clock: Clock, logger: Logger) {
     this.services = services;
@@ -109,20 +109,12 @@ export class Dispatcher implements RelayContext {
     this.#capByDescriptors();
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
   get openConnections(): number {
     return this.#relayed.size + this.webSockets.connections;
   }
 
   get clientAddresses(): number {
     return this.#addresses.size;
-  }
-
-  get acceptedConnections(): number {
-    return this.#accepted;
   }
 
   get refusedConnections(): number {
@@ -133,17 +125,12 @@ export class Dispatcher implements RelayContext {
     return this.#descriptors.shortages;
   }
 
-  /** The listeners were given to this process: what nobody accepts waits for the next one. */
-  get outlivesProcess(): boolean {
-    return this.#outlivesProcess;
-  }
-
   /**
    * Opens the listener, or takes over `descriptors`, which listen already. Returns the bound address, or that of the
    * first. Throws `D2S_ERR_LISTEN`.
    */
   async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
-    this.#outlivesProcess = descriptors.length > 0;
+    this.outlivesProcess = descriptors.length > 0;
     try {
       const [first, ...others] = descriptors;
       if (first === undefined) {
@@ -172,7 +159,7 @@ export class Dispatcher implements RelayContext {
 
   /** From now on, answers announce the end of their connection. Idle connections stay, and new ones are served. */
   drain(): void {
-    this.#isDraining = true;
+    this.isDraining = true;
     this.#sampleTimer ??= setInterval(() => this.#quiet.sample(this.#relayed), SAMPLE_MS).unref();
     this.#quiet.sample(this.#relayed);
   }
@@ -184,7 +171,7 @@ export class Dispatcher implements RelayContext {
 
   /** Stops accepting connections, after those in the kernel's accept queue. */
   async stopListening(): Promise<void> {
-    if (this.#outlivesProcess) this.#closeServers();
+    if (this.outlivesProcess) this.#closeServers();
     else await this.#listenerEnd.close();
   }
 
@@ -232,7 +219,7 @@ export class Dispatcher implements RelayContext {
       }
       // All clients of a proxy share its address.
       if (!isProxy && !this.#admits(accepted, peer.remoteAddress)) return;
-      this.#accepted += 1;
+      this.acceptedConnections += 1;
       const client = isProxy ? { ...peer, viaProxy: 'field' as const } : peer;
       if (acceptSecure !== undefined) {
         acceptSecure(accepted, client);
@@ -244,7 +231,7 @@ export class Dispatcher implements RelayContext {
   }
 
   #readProxyHeader(socket: net.Socket, peer: ClientConnection, acceptSecure: AcceptSecure | undefined): void {
-    this.#accepted += 1;
+    this.acceptedConnections += 1;
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const named = source && { remoteAddress: source.address, remotePort: source.port };
       const client = { ...peer, ...named, viaProxy: 'header' as const };

@@ -4,8 +4,11 @@ import { withDrainNotice } from '../../protocol/http1/head-edits.ts';
 import { PayloadReader } from '../../protocol/http1/payload-reader.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
-import { ResponseHeadFields } from '../../protocol/http1/response-head.ts';
-import type { ResponseProgress, ResponseReader } from '../../protocol/http1/response-reader.ts';
+import {
+  ResponseHeadFields,
+  type ResponseProgress,
+  type ResponseReader,
+} from '../../protocol/http1/response-reader.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import type { BodyObserver, ClientConnection, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
