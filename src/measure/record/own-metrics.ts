@@ -1,7 +1,6 @@
 import { counter, histogram, type MetricDescription } from '../../base/metric-description.ts';
 import { createBucketBounds, DurationBuckets } from '../../metrics/duration-buckets.ts';
-import type { Direction } from '../../proxy/exchange/exchange.ts';
-import type { Ending } from '../../proxy/exchange/exchange.ts';
+import type { Direction, Ending } from '../../proxy/exchange/exchange.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { CometNumbers } from '../comet/comet-metrics.ts';

@@ -24,8 +24,8 @@ import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import type { Direction } from '../../proxy/exchange/exchange.ts';
 import type {
+  Direction,
   Ending,
   Exchange,
   ExchangeObserver,
