@@ -5,15 +5,11 @@ import { addressKeyOf } from './address-key.ts';
  */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
-  #max: number;
+  /** Maximum connections per address; 0: any number. A lower limit closes no open connection. */
+  max: number;
 
   constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** Maximum connections per address; 0: any number. A lower limit closes no open connection. */
-  set max(max: number) {
-    this.#max = max;
+    this.max = max;
   }
 
   get size(): number {
@@ -24,7 +20,7 @@ export class AddressCounts {
   enter(address: string): (() => void) | undefined {
     const key = addressKeyOf(address);
     const count = this.#counts.get(key) ?? 0;
-    if (this.#max > 0 && count >= this.#max) return undefined;
+    if (this.max > 0 && count >= this.max) return undefined;
     this.#counts.set(key, count + 1);
     return () => this.#leave(key);
   }

@@ -4,6 +4,7 @@
  * microseconds. Small requests never wait here.
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { addressKeyOf } from './address-key.ts';
 
 /** In each turn of the event loop. */
 const MAX_TURN_NS = 4 * NS_PER_MS;
@@ -18,7 +19,7 @@ interface Waiting {
 }
 
 export class HeavyWork {
-  readonly #clock: Clock;
+  readonly clock: Clock;
   /** Waiting work by client, in the order of their next turns. */
   readonly #lanes = new Map<string, Waiting[]>();
   #isTurn = false;
@@ -30,17 +31,13 @@ export class HeavyWork {
   #factor = 1;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  nowNs(): number {
-    return this.#clock.nowNs();
+    this.clock = clock;
   }
 
   /** False if the time of this turn is used up, or other work waits already. */
   get mayRun(): boolean {
     if (this.#lanes.size > 0) return false;
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.clock.nowNs();
     if (!this.#isTurn) this.#beginTurn(nowNs);
     return nowNs - this.#beganNs < MAX_TURN_NS;
   }
@@ -50,7 +47,7 @@ export class HeavyWork {
     const lane = this.#lanes.get(client);
     if (lane === undefined) this.#lanes.set(client, [{ costNs, run }]);
     else lane.push({ costNs, run });
-    if (!this.#isTurn) this.#beginTurn(this.#clock.nowNs());
+    if (!this.#isTurn) this.#beginTurn(this.clock.nowNs());
   }
 
   #beginTurn(nowNs: number): void {
@@ -70,7 +67,7 @@ export class HeavyWork {
 
   readonly #onTurnEnd = (): void => {
     this.#isTurn = false;
-    const beganNs = this.#clock.nowNs();
+    const beganNs = this.clock.nowNs();
     this.#learn(beganNs);
     if (this.#lanes.size === 0) return;
     let costNs = 0;
@@ -81,10 +78,73 @@ export class HeavyWork {
       if (lane.length > 0) this.#lanes.set(client, lane);
       next.run();
       costNs += next.costNs;
-      if (this.#clock.nowNs() - beganNs + this.#factor * costNs >= MAX_TURN_NS) break;
+      if (this.clock.nowNs() - beganNs + this.#factor * costNs >= MAX_TURN_NS) break;
     }
     this.#statedNs = costNs;
-    this.#statedAtNs = this.#clock.nowNs();
+    this.#statedAtNs = this.clock.nowNs();
     if (this.#lanes.size > 0 && !this.#isTurn) this.#beginTurn(beganNs);
+  };
+}
+
+/** Smaller heads are read at once. */
+const HEAVY_HEAD_BYTES = 4 * 1024;
+/** A record of TLS has at most 16 KiB. */
+const HEAVY_READ_BYTES = 8 * 1024;
+
+/** The turns of one connection among those with heavy work. */
+export class ClientTurn {
+  readonly #work: HeavyWork;
+  readonly #client: string;
+  readonly #onTurn: () => void;
+  /** Nothing more is read or begun until `onTurn`. */
+  isWaiting = false;
+  #isGranted = false;
+  #hasEnded = false;
+
+  constructor(work: HeavyWork, client: string, onTurn: () => void) {
+    this.#work = work;
+    this.#client = client;
+    this.#onTurn = onTurn;
+  }
+
+  /** Call before a read of `bytes` is handled, and pass the result to `endRead`. */
+  beginRead(bytes: Buffer): number {
+    return bytes.length < HEAVY_READ_BYTES ? 0 : this.#work.clock.nowNs();
+  }
+
+  /** True if the connection has to wait before its next read. */
+  endRead(sinceNs: number): boolean {
+    if (sinceNs === 0 || this.isWaiting || this.#hasEnded || this.#work.mayRun) return false;
+    this.#wait(this.#work.clock.nowNs() - sinceNs);
+    return true;
+  }
+
+  /** True if what has come has to wait: a head of `headBytes`, or with `isDear` one whose request is dear. */
+  mustWait(headBytes: number, isDear = false): boolean {
+    if (this.isWaiting) return true;
+    if (this.#isGranted || (!isDear && headBytes < HEAVY_HEAD_BYTES) || this.#work.mayRun) return false;
+    this.#wait(0);
+    return true;
+  }
+
+  /** The connection is over, or has another owner: it gets no turn any more. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  #wait(costNs: number): void {
+    this.isWaiting = true;
+    this.#work.wait(addressKeyOf(this.#client), costNs, this.#run);
+  }
+
+  readonly #run = (): void => {
+    this.isWaiting = false;
+    if (this.#hasEnded) return;
+    this.#isGranted = true;
+    try {
+      this.#onTurn();
+    } finally {
+      this.#isGranted = false;
+    }
   };
 }

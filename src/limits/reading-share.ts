@@ -7,7 +7,6 @@
  * each step. If a reading must wait and there is no memory for it, its bytes pass unread (`giveUp`).
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
-import { RecentTime } from './recent-time.ts';
 
 /** Reading time in any 100 ms. */
 const MAX_SHARE_NS = 20 * NS_PER_MS;
@@ -212,5 +211,40 @@ export class ReadingShare {
     lane.queue.shift();
     lane.bytes -= bytes;
     this.#waitingBytes -= bytes;
+  }
+}
+
+const SLOT_NS = 10 * NS_PER_MS;
+/** One slot more than 100 ms needs, so that the sum always covers 100 ms in full. */
+const SLOTS = 11;
+
+/** How much time was spent of late. */
+class RecentTime {
+  readonly #slots = new Float64Array(SLOTS);
+  /** Number of the current slot since the start of the clock. */
+  #slot = 0;
+  #sumNs = 0;
+
+  spend(tookNs: number, nowNs: number): void {
+    this.#moveTo(nowNs);
+    const at = this.#slot % SLOTS;
+    this.#slots[at] = (this.#slots[at] as number) + tookNs;
+    this.#sumNs += tookNs;
+  }
+
+  /** Time spent in the last 100 to 110 ms. */
+  spentNs(nowNs: number): number {
+    this.#moveTo(nowNs);
+    return this.#sumNs;
+  }
+
+  #moveTo(nowNs: number): void {
+    const slot = Math.floor(nowNs / SLOT_NS);
+    if (slot <= this.#slot) return;
+    for (let next = Math.max(this.#slot + 1, slot - SLOTS + 1); next <= slot; next += 1) {
+      this.#sumNs -= this.#slots[next % SLOTS] as number;
+      this.#slots[next % SLOTS] = 0;
+    }
+    this.#slot = slot;
   }
 }

@@ -2,17 +2,17 @@
 import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
 import { HeavyWork } from '../limits/heavy-work.ts';
-import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
+import { EvictableBodies } from '../limits/unfinished-bodies.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { replacedFields } from '../protocol/http1/forwarded.ts';
 import { ClientFinder } from '../proxy/exchange/client-finder.ts';
 import type { Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
-import type { TrafficOptions } from '../proxy/exchange/traffic-options.ts';
 import { Dispatcher, type LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../proxy/relay/write-batch.ts';
 import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
+import type { TrafficOptions } from '../proxy/upstream/traffic-services.ts';
 import type { Upstream } from '../proxy/upstream/upstream.ts';
 import type { SidecarParts } from './open-parts.ts';
 
@@ -58,7 +58,8 @@ export function createDispatcher(
   const services = {
     options: selectTrafficOptions(config),
     ...{ upstream, reporter },
-    memory: new RequestMemory(memory),
+    memory,
+    requests: new EvictableBodies(memory, 'requests'),
     stalled: new StalledWrites(memory, clock),
     ...{
       writes: new WriteBatch(),

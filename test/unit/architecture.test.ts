@@ -4,9 +4,9 @@ import { expect, it } from 'vitest';
 
 const SRC = path.resolve(import.meta.dirname, '../../src');
 const read = (file: string): string => readFileSync(path.join(SRC, file), 'utf8');
-/** `proxy` for `proxy/relay/messages.ts`. */
+/** `proxy` for `proxy/relay/write-batch.ts`. */
 const roomOf = (file: string): string => file.split('/')[0] ?? file;
-/** `proxy/relay` for `proxy/relay/messages.ts`; the room for a file directly in it. */
+/** `proxy/relay` for `proxy/relay/write-batch.ts`; the room for a file directly in it. */
 const folderOf = (file: string): string => path.dirname(file).split('/').slice(0, 2).join('/');
 
 /** The rooms of docs/architecture.md, from top to bottom, and their folders, e.g. `proxy/relay`. */

@@ -25,8 +25,8 @@ import { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall } from '../../metrics/answer-log.ts';
 import type { Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type {
+  Direction,
   Ending,
   Exchange,
   ExchangeObserver,

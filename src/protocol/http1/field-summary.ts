@@ -27,7 +27,6 @@ export const UNCLEAR = -2;
  * loop fills one object instead of a list of fields.
  */
 export class FieldSummary {
-  readonly lineStarts: number[] = [];
   /** Offset just past the empty line, or `UNCLEAR` if the section is not strictly well-formed. */
   end = UNCLEAR;
   /** Bytes, `ABSENT`, or `UNCLEAR` (signed, empty, a list, twice). */
@@ -55,9 +54,10 @@ export class FieldSummary {
  * whole head. Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters.
  * Offsets in the result are those of `bytes`.
  *
- * It reads bytes rather than a string, since V8 checks a string's kind at each character.
+ * It reads bytes rather than a string, since V8 checks a string's kind at each character. `lineStarts` gets the offsets
+ * of the lines, for `fieldValue`.
  */
-export function readFields(bytes: Uint8Array, start: number, end: number): FieldSummary {
+export function readFields(bytes: Uint8Array, start: number, end: number, lineStarts?: number[]): FieldSummary {
   const summary = new FieldSummary();
   let at = start;
   for (;;) {
@@ -74,7 +74,7 @@ export function readFields(bytes: Uint8Array, start: number, end: number): Field
     const valueStart = at;
     while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;
     if (at + 1 >= end || bytes[at] !== CR || bytes[at + 1] !== LF) return summary;
-    summary.lineStarts.push(nameStart);
+    lineStarts?.push(nameStart);
     let valueEnd = at;
     while (valueEnd > valueStart && (bytes[valueEnd - 1] === SPACE || bytes[valueEnd - 1] === TAB)) valueEnd -= 1;
     noteField(summary, bytes, nameStart, nameEnd, valueStart, valueEnd);

@@ -4,7 +4,9 @@
  */
 import type { Config } from '../../config/config.ts';
 import { CERTIFICATE_FIELDS, type CertificateMode, type Fields } from './certificate-fields.ts';
-import { withEditedLines } from './head-lines.ts';
+import { withEditedLines, withLines, withTraceparent } from './head-edits.ts';
+import type { Http1RequestHead } from './request-head.ts';
+import { MAX_TEXT_BYTES } from './text.ts';
 
 export type ForwardedMode = Config['forwarded'];
 
@@ -72,4 +74,47 @@ export function withoutFields(headText: string, removed: ReadonlySet<string>): s
 function withoutZone(address: string): string {
   const zone = address.indexOf('%');
   return zone === -1 ? address : address.slice(0, zone);
+}
+
+export interface ForwardOptions {
+  readonly forwarded: ForwardedMode;
+  /** Fields and trailers that are removed from requests, as keys of `twinKey`. */
+  readonly replacedFields: ReadonlySet<string>;
+}
+
+const EMPTY_LINE_BYTES = 2;
+
+/** The text of a request's head with the fields that only the sidecar may write, and without the client's own. */
+export function formatForwardedHead(
+  { forwarded, replacedFields: removed }: ForwardOptions,
+  head: Http1RequestHead,
+  client: ForwardedClient,
+  traceparent: string | undefined,
+): string {
+  const traced = traceparent === undefined ? head.text : withTraceparent(head.text, traceparent);
+  const kept = removed.size === 0 ? traced : withoutFields(traced, removed);
+  return `${kept.slice(0, -EMPTY_LINE_BYTES)}${forwardedLines(forwarded, client, head)}\r\n`;
+}
+
+/**
+ * As `formatForwardedHead`, for `bytes`: the head and the body so far. They stay in one piece, since one write costs less
+ * than two. `text` is the latin1 text of `bytes`, of their beginning, or of more than `bytes`.
+ */
+export function withForwardedHead(
+  options: ForwardOptions,
+  head: Http1RequestHead,
+  client: ForwardedClient,
+  bytes: Buffer,
+  text: string,
+  traceparent: string | undefined,
+): Buffer | string {
+  const headEnd = head.text.length;
+  if (options.replacedFields.size > 0 || traceparent !== undefined) {
+    const edited = formatForwardedHead(options, head, client, traceparent);
+    return Buffer.concat([Buffer.from(edited, 'latin1'), bytes.subarray(headEnd)]);
+  }
+  if (options.forwarded === 'off') return bytes;
+  const lines = forwardedLines(options.forwarded, client, head);
+  if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
+  return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }

@@ -1,5 +1,4 @@
-import { ChunkedReader } from './chunked.ts';
-import type { Framing } from './framing.ts';
+import { ChunkedReader, type Framing } from './framing.ts';
 
 /** Smaller chunks of one read are joined: a call of the observer costs more than copying this many bytes. */
 const SMALL_BYTES = 1_024;

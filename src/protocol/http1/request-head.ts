@@ -58,14 +58,21 @@ export class Http1RequestHead {
   readonly framing: Framing;
   readonly isOld: boolean;
   readonly #fields: FieldSummary;
+  readonly #lineStarts: readonly number[];
 
-  constructor(text: string, method: string, target: string, framing: Framing, fields: FieldSummary, isOld: boolean) {
+  constructor(
+    text: string,
+    { method, target, framing, isOld }: Pick<Http1RequestHead, 'method' | 'target' | 'framing' | 'isOld'>,
+    fields: FieldSummary,
+    lineStarts: readonly number[],
+  ) {
     this.text = text;
     this.method = method;
     this.target = target;
     this.framing = framing;
     this.isOld = isOld;
     this.#fields = fields;
+    this.#lineStarts = lineStarts;
   }
 
   /** The client wants the connection to end after the response: the default of HTTP/1.0 (RFC 9112 §9.3). */
@@ -75,7 +82,7 @@ export class Http1RequestHead {
   }
 
   get fieldCount(): number {
-    return this.#fields.lineStarts.length;
+    return this.#lineStarts.length;
   }
 
   get hasForwardedProto(): boolean {
@@ -111,11 +118,11 @@ export class Http1RequestHead {
   }
 
   field(name: string): string | undefined {
-    return fieldValue(this.text, this.#fields.lineStarts, name);
+    return fieldValue(this.text, this.#lineStarts, name);
   }
 
   fields(name: string): readonly string[] {
-    return fieldValues(this.text, this.#fields.lineStarts, name);
+    return fieldValues(this.text, this.#lineStarts, name);
   }
 }
 
@@ -145,14 +152,15 @@ export function parseRequestHead(
     return 'start-line';
   }
 
-  const fields = readFields(bytes, at + VERSION.length, text.length);
+  const lineStarts: number[] = [];
+  const fields = readFields(bytes, at + VERSION.length, text.length, lineStarts);
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
   const framing = chooseRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
-  return new Http1RequestHead(text, method, target, framing, fields, isOld);
+  return new Http1RequestHead(text, { method, target, framing, isOld }, fields, lineStarts);
 }
 
 /** The method before the first space; undefined without one. */

@@ -1,10 +1,9 @@
 import { CR, findHeadEnd, LF } from './characters.ts';
-import { MALFORMED, MORE } from './chunked.ts';
-import { BodyReader } from './framing.ts';
+import { BodyReader, MALFORMED, MORE } from './framing.ts';
+import { withoutUpgrade } from './head-edits.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { TrailerFilter } from './trailer-filter.ts';
-import { withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
 const HEAD = 'HEAD ';
@@ -178,8 +177,11 @@ export class RequestReader {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;
     this.#isDone = end !== MORE;
-    if (end !== MORE && end !== bytes.length) this.#unread = bytes.subarray(end);
-    const taken = end === MORE ? bytes : bytes.subarray(0, end);
+    let taken = bytes;
+    if (end !== MORE && end !== bytes.length) {
+      this.#unread = bytes.subarray(end);
+      taken = bytes.subarray(0, end);
+    }
     return this.#trailers === undefined ? taken : this.#withoutTrailers(this.#trailers, taken);
   }
 

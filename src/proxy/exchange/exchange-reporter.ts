@@ -4,10 +4,10 @@ import { counter, gauge, type MetricDescription } from '../../base/metric-descri
 import { isLoopback } from '../../config/host-port.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
 import { REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-head.ts';
-import { AddedTime, type Direction } from './added-time.ts';
 import type { ClientFinder } from './client-finder.ts';
 import {
   type ClientConnection,
+  type Direction,
   type Ending,
   Exchange,
   type ExchangeObserver,
@@ -59,12 +59,13 @@ export class ExchangeReporter {
   readonly hits: LimitHits;
   readonly failures: FailureRecord;
   /** All faults exist from the start, so that a first refusal is a step and not a new series. */
-  readonly #refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
+  readonly refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
   readonly added: Readonly<Record<Direction, AddedTime>>;
-  #observerErrors = 0;
+  observerErrors = 0;
+  open = 0;
+  /** Open exchanges that were admitted; not those that wait for an earlier one on their connection. */
+  inFlight = 0;
   #hasLoggedUnnamed = false;
-  #open = 0;
-  #inFlight = 0;
 
   constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
     const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial, clientFinder, hint } = options;
@@ -80,23 +81,6 @@ export class ExchangeReporter {
     const addedTo = (direction: Direction) =>
       new AddedTime(clock, (addedNs) => this.shield(() => observer.onAdded?.(direction, addedNs)));
     this.added = { request: addedTo('request'), response: addedTo('response') };
-  }
-
-  get open(): number {
-    return this.#open;
-  }
-
-  /** Open exchanges that were admitted; not those that wait for an earlier one on their connection. */
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
-  get refused(): ReadonlyMap<RequestFault, number> {
-    return this.#refused;
-  }
-
-  get observerErrors(): number {
-    return this.#observerErrors;
   }
 
   /**
@@ -115,7 +99,7 @@ export class ExchangeReporter {
     const client = connection.viaProxy === 'field' ? this.#clientFinder?.clientOf(request, connection) : undefined;
     const exchange = new Exchange(request.method, client ?? connection, this.#clock.nowNs());
     exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
-    this.#open += 1;
+    this.open += 1;
     if (this.#hint?.search(exchange, request) === false) this.#hint = undefined;
     try {
       this.#observer.onBegin(exchange, request);
@@ -136,18 +120,18 @@ export class ExchangeReporter {
       this.#logUnnamed(exchange.client);
       return deniedRefusal();
     }
-    if (this.#maxInFlight > 0 && this.#inFlight >= this.#maxInFlight) {
+    if (this.#maxInFlight > 0 && this.inFlight >= this.#maxInFlight) {
       this.hits.hit('limits.inFlight');
       return busyRefusal();
     }
-    this.#inFlight += 1;
+    this.inFlight += 1;
     exchange.isAdmitted = true;
     return undefined;
   }
 
   /** Call once for each request that is refused for its `fault`. */
   noteRefused(fault: RequestFault): void {
-    this.#refused.set(fault, (this.#refused.get(fault) ?? 0) + 1);
+    this.refused.set(fault, (this.refused.get(fault) ?? 0) + 1);
     if (fault === 'too-large') this.hits.hit('limits.headBytes');
   }
 
@@ -210,8 +194,8 @@ export class ExchangeReporter {
    */
   end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
     if (!exchange.markEnded(endedNs)) return;
-    this.#open -= 1;
-    if (exchange.isAdmitted) this.#inFlight -= 1;
+    this.open -= 1;
+    if (exchange.isAdmitted) this.inFlight -= 1;
     if (ending.kind === 'failed') this.failures.record(ending.failure);
     try {
       this.#observer.onEnd(exchange, ending);
@@ -239,11 +223,48 @@ export class ExchangeReporter {
   }
 
   observerFailed(cause: unknown): void {
-    this.#observerErrors += 1;
+    this.observerErrors += 1;
     // Once: a broken observer would otherwise log a line per request. Only the name, since a message could hold input.
-    if (this.#observerErrors > 1) return;
+    if (this.observerErrors > 1) return;
     const name = cause instanceof Error ? cause.name : typeof cause;
     this.#logger.error({ error: name }, 'an observer failed; traffic continues unobserved');
+  }
+}
+
+/**
+ * One in this many is measured, beginning with the first. A prime, since up to 64 texts are written together at the end
+ * of a turn of the event loop, and the first of them waits longest: a power of two would always sample the same
+ * positions.
+ */
+const MEASURED_OF = 17;
+
+/**
+ * Measures how long the sidecar keeps bytes of one direction: from a moment that is known anyway until they are
+ * written. The caller calls `sample`, keeps the result with the bytes, and passes it to `written`. So only one in 17
+ * reads the clock.
+ */
+export class AddedTime {
+  readonly #clock: Clock;
+  readonly #onMeasured: (addedNs: number) => void;
+  #untilMeasured = 1;
+
+  /** `onMeasured` must not throw. */
+  constructor(clock: Clock, onMeasured: (addedNs: number) => void) {
+    this.#clock = clock;
+    this.#onMeasured = onMeasured;
+  }
+
+  /** Returns `sinceNs`, a moment of `Clock.nowNs`, if this one is to be measured; otherwise 0. */
+  sample(sinceNs: number): number {
+    this.#untilMeasured -= 1;
+    if (this.#untilMeasured > 0) return 0;
+    this.#untilMeasured = MEASURED_OF;
+    return sinceNs;
+  }
+
+  /** Call right after the write, with the result of `sample`; 0 does nothing. */
+  written(sinceNs: number): void {
+    if (sinceNs > 0) this.#onMeasured(this.#clock.nowNs() - sinceNs);
   }
 }
 

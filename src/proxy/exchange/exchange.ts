@@ -7,7 +7,6 @@
  * unobserved.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
-import type { Direction } from './added-time.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
@@ -129,6 +128,9 @@ export interface ExchangeObserver<Observation = unknown> {
   /** How long the sidecar kept a request or response before writing it on. A sample. */
   onAdded?(direction: Direction, addedNs: number): void;
 }
+
+/** `request` runs to the upstream, `response` back to the client. */
+export type Direction = 'request' | 'response';
 
 /** `Observation`: what the observer keeps about this exchange. */
 export class Exchange<Observation = unknown> {

@@ -21,7 +21,7 @@ const REQUEST_PROBLEMS = {
   505: 'Only HTTP/1.1 and HTTP/1.0 are served here.',
 } as const;
 
-export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
+type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
 export const FAULT_STATUSES: Readonly<Record<RequestFault, RequestProblemStatus>> = {
   'start-line': 400,
@@ -71,7 +71,11 @@ function describeTlsFailure(cause: unknown): string {
   return `TLS with the upstream cannot be set up: ${describeTlsFault(tlsReasonOf(cause)).text}.`;
 }
 
-/** The answer to a refused request. It is always the last on its connection. */
+/** The answer to a request that is refused. It is always the last on its connection. */
+export function encodeRefusal(status: RequestProblemStatus, isHead = false): Buffer {
+  return encodeProblem(requestProblem(status), { isHead, isLast: true });
+}
+
 export function requestProblem(status: RequestProblemStatus): Problem {
   // RFC 9209 §2.3: our own limit, or the request's fault.
   const error = status === 503 ? 'http_request_denied' : 'http_request_error';

@@ -68,36 +68,19 @@ export function classifyUpstreamFailure(
   // §4.4.2.4).
   if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
   if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
-  return new UpstreamFailure(chooseConnectCode(cause), cause);
+  // With several addresses, net.connect fails with an AggregateError that carries the last one's code.
+  return new UpstreamFailure(CONNECT_CODES.get(codeOf(cause)) ?? 'D2S_ERR_UPSTREAM_UNREACHABLE', cause);
 }
 
-function chooseConnectCode(cause: unknown): UpstreamFailureCode {
-  // With several addresses, net.connect fails with an AggregateError that carries the last one's code.
-  switch (codeOf(cause)) {
-    case 'ECONNREFUSED':
-      return 'D2S_ERR_UPSTREAM_REFUSED';
-    case 'ETIMEDOUT':
-      return 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT';
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-    case 'EAI_FAIL':
-    case 'EAI_NODATA':
-      return 'D2S_ERR_UPSTREAM_DNS';
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return 'D2S_ERR_UPSTREAM_TERMINATED';
-    // A shortage of this process or machine: the upstream was not contacted.
-    case 'EMFILE':
-    case 'ENFILE':
-    case 'ENOBUFS':
-    case 'ENOMEM':
-    case 'EADDRNOTAVAIL':
-    case 'EAI_MEMORY':
-      return 'D2S_ERR_UPSTREAM_RESOURCES';
-    default:
-      return 'D2S_ERR_UPSTREAM_UNREACHABLE';
-  }
-}
+/** A shortage of this process or machine: the upstream was not contacted. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EAI_MEMORY'];
+const CONNECT_CODES = new Map<string, UpstreamFailureCode>([
+  ['ECONNREFUSED', 'D2S_ERR_UPSTREAM_REFUSED'],
+  ['ETIMEDOUT', 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'],
+  ...['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA'].map((code) => [code, 'D2S_ERR_UPSTREAM_DNS'] as const),
+  ...['ECONNRESET', 'EPIPE'].map((code) => [code, 'D2S_ERR_UPSTREAM_TERMINATED'] as const),
+  ...SHORTAGES.map((code) => [code, 'D2S_ERR_UPSTREAM_RESOURCES'] as const),
+]);
 
 function codeOf(cause: unknown): string {
   const code = (cause as { code?: unknown } | undefined)?.code;

@@ -20,15 +20,13 @@ import { type CertificateMode, certificateFields } from '../../protocol/http1/ce
 import { certificateChainOf } from '../../tls/client-certificate.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
-import type { TrafficOptions } from '../exchange/traffic-options.ts';
-import { ClientReads } from '../relay/client-reads.ts';
-import { RelayConnection } from '../relay/relay-connection.ts';
-import type { RelayContext, RelayServices } from '../relay/relay-services.ts';
-import type { WebSocketRequest } from '../upstream/traffic-services.ts';
+import type { RelayServices } from '../relay/client-link.ts';
+import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
+import { ReadBuffer } from '../upstream/read-buffer.ts';
+import type { TrafficOptions, WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
-import { DescriptorWatch } from './descriptor-watch.ts';
+import { connectionsFor, DescriptorWatch, descriptorsFor } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
-import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { QuietConnections } from './quiet-connections.ts';
 
@@ -59,14 +57,15 @@ const LONGEST_BACKLOG = 65_535;
 /** Interval at which a drain samples connections. */
 const SAMPLE_MS = 250;
 
-export class Dispatcher implements RelayContext<RelayConnection> {
+export class Dispatcher implements RelayContext {
   readonly services: RelayServices;
   readonly webSockets: WebSockets;
   readonly #logger: Logger;
   readonly #server: net.Server;
   /** For sockets that were given, after the first. */
   readonly #furtherServers: net.Server[] = [];
-  #outlivesProcess = false;
+  /** The listeners were given to this process: what nobody accepts waits for the next one. */
+  outlivesProcess = false;
   readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
@@ -76,9 +75,9 @@ export class Dispatcher implements RelayContext<RelayConnection> {
   readonly #listenerEnd: ListenerEnd;
   readonly proxyHeaders: ProxyHeaders;
   #options: DispatcherOptions;
-  #isDraining = false;
+  isDraining = false;
   #sampleTimer: NodeJS.Timeout | undefined;
-  #accepted = 0;
+  acceptedConnections = 0;
 
   constructor(options: DispatcherOptions, services: RelayServices, clock: Clock, logger: Logger) {
     this.services = services;
@@ -110,20 +109,12 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     this.#capByDescriptors();
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
   get openConnections(): number {
     return this.#relayed.size + this.webSockets.connections;
   }
 
   get clientAddresses(): number {
     return this.#addresses.size;
-  }
-
-  get acceptedConnections(): number {
-    return this.#accepted;
   }
 
   get refusedConnections(): number {
@@ -134,17 +125,12 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return this.#descriptors.shortages;
   }
 
-  /** The listeners were given to this process: what nobody accepts waits for the next one. */
-  get outlivesProcess(): boolean {
-    return this.#outlivesProcess;
-  }
-
   /**
    * Opens the listener, or takes over `descriptors`, which listen already. Returns the bound address, or that of the
    * first. Throws `D2S_ERR_LISTEN`.
    */
   async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
-    this.#outlivesProcess = descriptors.length > 0;
+    this.outlivesProcess = descriptors.length > 0;
     try {
       const [first, ...others] = descriptors;
       if (first === undefined) {
@@ -173,7 +159,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
 
   /** From now on, answers announce the end of their connection. Idle connections stay, and new ones are served. */
   drain(): void {
-    this.#isDraining = true;
+    this.isDraining = true;
     this.#sampleTimer ??= setInterval(() => this.#quiet.sample(this.#relayed), SAMPLE_MS).unref();
     this.#quiet.sample(this.#relayed);
   }
@@ -185,7 +171,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
 
   /** Stops accepting connections, after those in the kernel's accept queue. */
   async stopListening(): Promise<void> {
-    if (this.#outlivesProcess) this.#closeServers();
+    if (this.outlivesProcess) this.#closeServers();
     else await this.#listenerEnd.close();
   }
 
@@ -233,19 +219,19 @@ export class Dispatcher implements RelayContext<RelayConnection> {
       }
       // All clients of a proxy share its address.
       if (!isProxy && !this.#admits(accepted, peer.remoteAddress)) return;
-      this.#accepted += 1;
+      this.acceptedConnections += 1;
       const client = isProxy ? { ...peer, viaProxy: 'field' as const } : peer;
       if (acceptSecure !== undefined) {
         acceptSecure(accepted, client);
         return;
       }
       // Not after a PROXY header or TLS: those connections have been read as streams.
-      this.#onConnection(accepted, client, ClientReads.of(accepted, this.services.buffers));
+      this.#onConnection(accepted, client, ReadBuffer.ofAccepted(accepted, this.services.buffers));
     });
   }
 
   #readProxyHeader(socket: net.Socket, peer: ClientConnection, acceptSecure: AcceptSecure | undefined): void {
-    this.#accepted += 1;
+    this.acceptedConnections += 1;
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const named = source && { remoteAddress: source.address, remotePort: source.port };
       const client = { ...peer, ...named, viaProxy: 'header' as const };
@@ -293,7 +279,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return true;
   }
 
-  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ClientReads): void {
+  #onConnection(socket: net.Socket, client: ClientConnection, reads?: ReadBuffer): void {
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', () => undefined);
     // The client has reset the connection already: it gets no answer, and its requests would have no address.

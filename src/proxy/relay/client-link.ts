@@ -1,11 +1,19 @@
 import type { Socket } from 'node:net';
-import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
-import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { ClientReads } from './client-reads.ts';
-import { LeavingClient } from './leaving-client.ts';
-import type { RelayServices } from './relay-services.ts';
-import { keepAlive, type Watched } from './silence-watch.ts';
-import { SocketWriter } from './write-batch.ts';
+import type { HeavyWork } from '../../limits/heavy-work.ts';
+import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
+import type { ReadBuffer, ReadBuffers } from '../upstream/read-buffer.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
+import { keepAlive, type SilenceWatch, type Watched } from './silence-watch.ts';
+import { SocketWriter, type WriteBatch } from './write-batch.ts';
+
+/** What all relayed connections share. */
+export interface RelayServices extends TrafficServices {
+  readonly writes: WriteBatch;
+  readonly silence: SilenceWatch;
+  readonly heavy: HeavyWork;
+  /** For reads from clients. */
+  readonly buffers: ReadBuffers;
+}
 
 export interface ClientListener {
   /** The exchange waits for the upstream, so the client may be silent indefinitely. */
@@ -27,7 +35,7 @@ export interface ClientListener {
 /** The client's side of a relayed connection: reads, writes, timeouts and the end of its socket. */
 export class ClientLink implements Watched {
   readonly #socket: Socket;
-  readonly #reads: ClientReads | undefined;
+  readonly #reads: ReadBuffer | undefined;
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
   readonly #writer: SocketWriter;
@@ -45,7 +53,7 @@ export class ClientLink implements Watched {
   isPaused = false;
 
   /** `reads` are the reads of `socket`. Without them the socket is read as a stream. */
-  constructor(socket: Socket, reads: ClientReads | undefined, listener: ClientListener, services: RelayServices) {
+  constructor(socket: Socket, reads: ReadBuffer | undefined, listener: ClientListener, services: RelayServices) {
     this.#socket = socket;
     this.#reads = reads;
     this.#listener = listener;
@@ -53,7 +61,12 @@ export class ClientLink implements Watched {
     this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
     if (reads === undefined) socket.on('data', this.#onBytes);
-    else reads.listener = this.#onBytes;
+    else {
+      reads.listener = (memory, length) => {
+        this.#onBytes(memory.subarray(0, length), reads);
+        return true;
+      };
+    }
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
     socket.on('timeout', this.#onTimeout);
@@ -214,4 +227,41 @@ export class ClientLink implements Watched {
     this.#writer.queued.release();
     this.#listener.onClientClosed();
   };
+}
+
+/** Waits between the checks. The kernel of a client that has left refuses what is written to it, by a reset. */
+const CHECKS_MS = [2, 8, 40, 150, 300, 500] as const;
+
+/**
+ * Checks for a second after the last byte was written whether the client's kernel refuses it. The owner stops it when
+ * the connection closes.
+ */
+class LeavingClient {
+  readonly #socket: Socket;
+  readonly #onStayed: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(socket: Socket, onStayed: () => void) {
+    this.#socket = socket;
+    this.#onStayed = onStayed;
+    this.#wait(0);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wait(check: number): void {
+    this.#timer = setTimeout(() => this.#check(check), CHECKS_MS[check]);
+  }
+
+  #check(check: number): void {
+    // A slow reader gets its second after the last byte.
+    const next = this.#socket.writableLength > 0 ? 2 : check + 1;
+    revealReset(this.#socket);
+    if (next < CHECKS_MS.length) this.#wait(next);
+    // An error of the last check arrives in the next turn.
+    else this.#timer = setTimeout(() => this.#onStayed(), 1);
+  }
 }

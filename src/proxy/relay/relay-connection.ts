@@ -7,38 +7,42 @@
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
-import type { HeadWaiter } from '../../limits/request-memory.ts';
+import { formatForwardedHead } from '../../protocol/http1/forwarded.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
-import { encodeProblem, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
+import { encodeProblem, encodeRefusal, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import { ClientLink, type ClientListener } from './client-link.ts';
-import type { ClientReads } from './client-reads.ts';
-import { ClientTurn } from './client-turn.ts';
-import { encodeRefusal, formatHandshakeHead } from './messages.ts';
-import type { RelayContext, RelayServices } from './relay-services.ts';
-import { RequestsAhead } from './requests-ahead.ts';
+import type { WebSocketRequest } from '../upstream/traffic-services.ts';
+import { ClientLink, type ClientListener, type RelayServices } from './client-link.ts';
+import { ClientRequests, type RequestsOwner } from './client-requests.ts';
 import { type RelayParts, RunningExchange } from './running-exchange.ts';
 import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
 
-/** How often a head that is late is looked at again while it waits for its turn. */
-const LATE_HEAD_MS = 1_000;
+/** The owner of relay connections: the dispatcher. */
+export interface RelayContext {
+  readonly services: RelayServices;
+  /** True while the sidecar drains: responses then announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The connection asks for a WebSocket: the relay leaves both sockets. */
+  onWebSocket(connection: RelayConnection, request: WebSocketRequest): void;
+  onRelayClosed(connection: RelayConnection): void;
+}
 
-export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLinkListener {
+export class RelayConnection implements ClientListener, RequestsOwner, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
-  readonly #context: RelayContext<RelayConnection>;
+  readonly #context: RelayContext;
   readonly #services: RelayServices;
   readonly #request: RequestReader;
   readonly #response: ResponseReader;
   readonly #toClient: ClientLink;
   readonly #toUpstream: UpstreamLink;
   readonly #parts: RelayParts;
-  readonly #timer = new PhaseTimer();
+  readonly #responseTimer = new PhaseTimer();
   #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
@@ -46,17 +50,15 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   readonly #untaken: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
-  readonly #ahead: RequestsAhead;
-  readonly #turn: ClientTurn;
+  readonly #requests: ClientRequests;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
-  constructor(socket: Socket, client: ClientConnection, context: RelayContext<RelayConnection>, reads?: ClientReads) {
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ReadBuffer) {
     this.client = client;
     this.#context = context;
     this.#services = context.services;
     this.#request = new RequestReader(context.services.options.headBytes);
-    this.#ahead = new RequestsAhead(this.#request, context.services, this);
-    this.#turn = new ClientTurn(context.services.heavy, client.remoteAddress, () => this.#onTurn());
+    this.#requests = new ClientRequests(this.#request, client.remoteAddress, context.services, this);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#toClient, this.#response);
@@ -81,7 +83,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
-    const sinceNs = this.#turn.beginRead(bytes);
+    const sinceNs = this.#requests.beginRead(bytes);
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
     else {
@@ -90,15 +92,16 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     }
     this.#takeNext();
     this.#readBuffer = undefined;
-    if (this.#request.unread.length > 0) {
-      this.#ahead.keep(this.isIdle, buffer === undefined ? undefined : bytes);
-      this.updateReading();
-    } else if (this.#ahead.isCharged) this.#ahead.release();
-    if (this.#turn.endRead(sinceNs)) this.updateReading();
+    const shared = buffer === undefined ? undefined : bytes;
+    if (this.#requests.endRead(sinceNs, this.isIdle, shared)) this.updateReading();
   }
 
-  #onTurn(): void {
+  onTurn(): void {
     if (!this.#toClient.isClosing) this.#goOn();
+  }
+
+  onHeadLate(): void {
+    this.#refuseAndClose(408, 'timeouts.head');
   }
 
   onHeadEvicted(): void {
@@ -108,42 +111,20 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   /** Starts the next request if its head is complete and no other request is in progress. */
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
-    if (this.#ahead.isOverfull) {
+    if (this.#requests.isOverfull) {
       this.#answerAndClose(encodeRefusal(503));
       return;
     }
-    this.#request.skipEmptyLines();
-    if (this.#request.unread.length === 0) {
-      // It may have been the beginning of an empty line.
-      this.#timer.stop();
-      if (this.#toClient.hasEnded) this.#close();
-      return;
-    }
-    if (this.#mustWait()) return;
-    const head = this.#request.nextHead();
-    const { maxFields, headTimeoutMs } = this.#services.options;
+    const head = this.#requests.next();
     if (head === undefined) {
-      if (this.#toClient.hasEnded) this.#close();
-      else this.#timer.startOnce(headTimeoutMs, this.#onHeadTimeout);
+      if (this.#toClient.hasEnded && !this.#requests.isWaiting) this.#close();
     } else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
-    else if (head.fieldCount > maxFields) {
+    else if (head.fieldCount > this.#services.options.maxFields) {
       this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
-    } else if (!head.isWebSocket || !this.#mustWait(true)) this.#beginExchange(head);
+    } else this.#beginExchange(head);
   }
-
-  /** With `isDear`, a request that costs much more than its head. */
-  #mustWait(isDear?: boolean): boolean {
-    return this.#turn.mustWait(this.#request.unread.length, isDear);
-  }
-
-  readonly #onHeadTimeout = (): void => {
-    // The rest of the head may have come: that is known once it is read.
-    if (this.#turn.isWaiting) this.#timer.start(LATE_HEAD_MS, this.#onHeadTimeout);
-    else this.#refuseAndClose(408, 'timeouts.head');
-  };
 
   #beginExchange(head: Http1RequestHead): void {
-    this.#timer.stop();
     const { reporter, options } = this.#services;
     const exchange = reporter.begin(head, this.client);
     const running = new RunningExchange(exchange, head, this.#parts);
@@ -190,7 +171,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     if (this.#mayHaveLeft) this.#toUpstream.end();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
-      this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
+      this.#responseTimer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
     }
   }
 
@@ -217,7 +198,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     const canGoOn = running.passResponse(bytes, length, buffer);
     const { progress, endedNs } = running;
     // The answer has begun; an interim 100 only says that the upstream reads.
-    if (this.#response.headEnd > 0 || this.#response.interimStatus > 100) this.#timer.stop();
+    if (this.#response.headEnd > 0 || this.#response.interimStatus > 100) this.#responseTimer.stop();
     if (progress === 'complete') {
       this.#completed(endedNs);
     } else if (progress === 'malformed') {
@@ -227,6 +208,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onUpstreamClosed(failure: UpstreamFailure | undefined): void {
+    this.#toUpstream.drop(false);
     if (this.#running === undefined || this.#running.isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
@@ -259,13 +241,13 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#response.release();
     const endsWithUpstream = this.#closesWithUpstream && !this.#toUpstream.isOpen;
     const isLast = running?.isLast === true || !isPersistent || endsWithUpstream;
-    if (isLast || (this.#mayHaveLeft && !this.#ahead.isOverfull)) this.#close();
+    if (isLast || (this.#mayHaveLeft && !this.#requests.isOverfull)) this.#close();
     else this.#goOn();
   }
 
   #goOn(): void {
     this.#takeNext();
-    if (this.#ahead.isCharged) this.#ahead.keep(this.isIdle);
+    this.#requests.recharge(this.isIdle);
     this.updateReading();
   }
 
@@ -273,7 +255,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     const running = this.#running;
     if (running === undefined) return undefined;
     this.#running = undefined;
-    this.#timer.stop();
+    this.#responseTimer.stop();
     running.exchange.isEmpty = !this.#response.hasContent;
     if (ending === COMPLETED && this.#toClient.hasEnded) this.#untaken.push({ exchange: running.exchange, endedNs });
     else this.#services.reporter.end(running.exchange, ending, endedNs);
@@ -359,11 +341,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   updateReading(): void {
     const isBusy = this.#running !== undefined && this.#request.isDone;
-    const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
-    this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar || this.#turn.isWaiting);
+    this.#toClient.setPaused(this.#toUpstream.isFull || this.#requests.mustPause(isBusy));
   }
 
   onUpstreamDrain(): void {
+    this.#toUpstream.drained();
     this.#running?.bodyPassed();
   }
 
@@ -388,11 +370,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       this.#close();
       return;
     }
-    this.#turn.end();
     this.#request.begin(head);
-    const headText = formatHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
+    const headText = formatForwardedHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
-    this.#ahead.clear();
+    this.#requests.end();
     this.#running = undefined;
     const socket = this.#toClient.detach();
     this.#context.onWebSocket(this, { socket, exchange, headText, leftover, upstream: this.#toUpstream.release() });
@@ -400,9 +381,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   #close(): void {
     if (this.#toClient.isClosing) return;
-    this.#timer.stop();
+    this.#requests.end();
     this.#toUpstream.drop(false);
-    this.#ahead.clear();
     if (this.#untaken.length > 0) this.#toClient.closeOnceTaken(() => this.#endUntaken(COMPLETED));
     else this.#toClient.close();
   }
@@ -412,9 +392,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onClientClosed(): void {
-    this.#timer.stop();
-    this.#turn.end();
-    this.#ahead.release();
+    this.#requests.end();
     this.#endExchange(CANCELLED);
     this.#endUntaken(CANCELLED);
     this.#toUpstream.drop(false);

@@ -1,16 +1,19 @@
+import { withForwardedHead } from '../../protocol/http1/forwarded.ts';
 import type { Framing } from '../../protocol/http1/framing.ts';
+import { withDrainNotice } from '../../protocol/http1/head-edits.ts';
 import { PayloadReader } from '../../protocol/http1/payload-reader.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
-import { ResponseHeadFields } from '../../protocol/http1/response-head.ts';
-import type { ResponseProgress, ResponseReader } from '../../protocol/http1/response-reader.ts';
+import {
+  ResponseHeadFields,
+  type ResponseProgress,
+  type ResponseReader,
+} from '../../protocol/http1/response-reader.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import type { BodyObserver, ClientConnection, Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { ClientLink } from './client-link.ts';
-import { withDrainNotice, withOwnFields } from './messages.ts';
-import type { RelayServices } from './relay-services.ts';
+import type { ClientLink, RelayServices } from './client-link.ts';
 import type { UpstreamLink } from './upstream-link.ts';
 
 export interface RelayParts {
@@ -78,7 +81,7 @@ export class RunningExchange {
     const { options, reporter } = context.services;
     const { beganNs, traceparent } = this.exchange;
     const sinceNs = reporter.added.request.sample(beganNs);
-    const sent = withOwnFields(options, head, client, bytes, request.takeText(), traceparent);
+    const sent = withForwardedHead(options, head, client, bytes, request.takeText(), traceparent);
     toUpstream.send(sent, sinceNs, sent === bytes ? buffer : undefined);
   }
 

@@ -1,30 +1,23 @@
 import type { Socket } from 'node:net';
 import type { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
-import type { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-connection.ts';
-import type { ClientLink } from './client-link.ts';
-import type { RelayServices } from './relay-services.ts';
+import type { ClientLink, RelayServices } from './client-link.ts';
 import { keepAlive } from './silence-watch.ts';
 import { SocketWriter, type WriterOwner } from './write-batch.ts';
 
 /** How long an upstream may take to close an ending connection, after the last byte was sent. */
 const END_LIMIT_MS = 2_000;
 
-export interface UpstreamLinkListener {
-  /** As of `UpstreamListener`, for the current connection only. */
-  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
-  onUpstreamDrain(): void;
-  /** The connection has been dropped. */
-  onUpstreamClosed(failure: UpstreamFailure | undefined): void;
+/** Must call `drained` at `onUpstreamDrain`, and `drop` at `onUpstreamClosed`. */
+export interface UpstreamLinkListener extends UpstreamListener {
   /** `UpstreamLink.isFull` has changed. */
   updateReading(): void;
 }
 
 interface Connection {
   readonly upstream: UpstreamConnection;
-  readonly socket: Socket;
   readonly writer: SocketWriter;
 }
 
@@ -32,7 +25,7 @@ interface Connection {
  * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
  * end or a drop.
  */
-export class UpstreamLink implements UpstreamListener {
+export class UpstreamLink {
   readonly #services: RelayServices;
   readonly #listener: UpstreamLinkListener;
   readonly #client: ClientLink;
@@ -63,8 +56,7 @@ export class UpstreamLink implements UpstreamListener {
   }
 
   #connect(): Connection {
-    const upstream = this.#services.upstream.connect(this);
-    const { socket } = upstream;
+    const upstream = this.#services.upstream.connect(this.#listener);
     const response = this.#response;
     const owner: WriterOwner = {
       get keptBytes() {
@@ -72,35 +64,16 @@ export class UpstreamLink implements UpstreamListener {
       },
       onFull: () => this.#setFull(true),
       onStalledTooLong: () => {
-        if (this.#isCurrent(socket)) this.#client.onStalledTooLong();
-        else socket.destroy();
+        if (upstream === this.#connection?.upstream) this.#client.onStalledTooLong();
+        else upstream.socket.destroy();
       },
     };
     const { added } = this.#services.reporter;
-    return { upstream, socket, writer: new SocketWriter(socket, this.#services, added.request, owner) };
+    return { upstream, writer: new SocketWriter(upstream.socket, this.#services, added.request, owner) };
   }
 
-  /** A dropped socket may still report something. */
-  #isCurrent(socket: Socket): boolean {
-    return socket === this.#connection?.socket;
-  }
-
-  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
-    if (this.#isCurrent(upstream)) return this.#listener.onUpstreamBytes(bytes, length, buffer);
-    upstream.destroy();
-    return false;
-  }
-
-  onUpstreamDrain(upstream: Socket): void {
-    if (!this.#isCurrent(upstream)) return;
+  drained(): void {
     this.#setFull(false);
-    this.#listener.onUpstreamDrain();
-  }
-
-  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
-    if (!this.#isCurrent(upstream)) return;
-    this.drop(false);
-    this.#listener.onUpstreamClosed(failure);
   }
 
   flush(): void {
@@ -109,27 +82,27 @@ export class UpstreamLink implements UpstreamListener {
 
   end(): void {
     this.flush();
-    this.#connection?.socket.end();
+    this.#connection?.upstream.socket.end();
   }
 
   /** Called every few seconds. */
   check(): void {
     if (this.#connection === undefined) return;
-    keepAlive(this.#connection.socket);
+    keepAlive(this.#connection.upstream.socket);
     this.#connection.writer.queued.check();
   }
 
   pause(): void {
-    this.#connection?.socket.pause();
+    this.#connection?.upstream.socket.pause();
   }
 
   resume(): void {
-    this.#connection?.socket.resume();
+    this.#connection?.upstream.socket.resume();
   }
 
   /** Closes the connection at once, by a reset if `isReset`. Deferred text is lost. */
   drop(isReset: boolean): void {
-    const socket = this.#leave()?.socket;
+    const socket = this.#leave()?.upstream.socket;
     if (socket === undefined) return;
     // A reset of a connecting socket would wait until it is connected.
     if (isReset && !socket.connecting) resetConnection(socket);
@@ -146,6 +119,7 @@ export class UpstreamLink implements UpstreamListener {
   #leave(): Connection | undefined {
     const connection = this.#connection;
     this.#connection = undefined;
+    connection?.upstream.leave();
     connection?.writer.clear();
     connection?.writer.queued.release();
     if (this.isFull) this.#setFull(false);
@@ -160,7 +134,8 @@ export class UpstreamLink implements UpstreamListener {
     this.flush();
     const connection = this.#leave();
     if (connection === undefined) return;
-    const { socket, writer } = connection;
+    const { upstream, writer } = connection;
+    const { socket } = upstream;
     this.#ending?.destroy();
     this.#ending = socket;
     socket.end(() => socket.setTimeout(END_LIMIT_MS, () => socket.destroy()));

@@ -6,19 +6,22 @@
  */
 import type { Socket } from 'node:net';
 import { QueuedWrites, type StalledWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
-import type { AddedTime } from '../exchange/added-time.ts';
+import type { AddedTime } from '../exchange/exchange-reporter.ts';
 import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
 
 /** Maximum writes in a batch. It bounds how long a call waits. */
 const MAX_WRITES = 64;
 
 export class WriteBatch {
-  #waiting: SocketWriter[] = [];
+  /** The first `#count` wait. It never shrinks: V8 would allocate its memory again for each turn. */
+  readonly #waiting: (SocketWriter | undefined)[] = [];
+  #count = 0;
   #isScheduled = false;
 
   add(writer: SocketWriter): void {
-    this.#waiting.push(writer);
-    if (this.#waiting.length >= MAX_WRITES) this.flush();
+    this.#waiting[this.#count] = writer;
+    this.#count += 1;
+    if (this.#count === MAX_WRITES) this.flush();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
       // Immediates run after all readable sockets have been read.
@@ -31,11 +34,15 @@ export class WriteBatch {
     this.flush();
   };
 
-  /** Does all waiting writes now. Call it before slow work at the end of a turn. */
+  /** Does all waiting writes now. Call it before slow work at the end of a turn. A write adds none. */
   flush(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const writer of waiting) writer.flush();
+    const count = this.#count;
+    this.#count = 0;
+    for (let i = 0; i < count; i += 1) {
+      const writer = this.#waiting[i];
+      this.#waiting[i] = undefined;
+      writer?.flush();
+    }
   }
 }
 

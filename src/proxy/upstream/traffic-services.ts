@@ -1,19 +1,35 @@
 import type { Socket } from 'node:net';
-import type { RequestMemory } from '../../limits/request-memory.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { StalledWrites } from '../../limits/stalled-writes.ts';
+import type { EvictableBodies } from '../../limits/unfinished-bodies.ts';
+import type { CertificateMode } from '../../protocol/http1/certificate-fields.ts';
+import type { ForwardOptions } from '../../protocol/http1/forwarded.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
-import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
+
+/** Options of the relay and of WebSockets. A reload can change them. */
+export interface TrafficOptions extends ForwardOptions {
+  readonly clientCertificate: CertificateMode;
+  readonly headBytes: number;
+  readonly maxFields: number;
+  readonly headTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** How long a client that has closed its sending side may still wait for its answer. */
+  readonly halfClosedTimeoutMs: number;
+  /** From the end of the request to the first byte of the response; 0: no limit, so that long polls may be held. */
+  readonly responseTimeoutMs: number;
+}
 
 export interface TrafficServices {
   /** A reload replaces this object. */
   options: TrafficOptions;
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
-  /** For heads, and for what clients send ahead of an answer. */
-  readonly memory: RequestMemory;
+  readonly memory: MemoryBudget;
+  /** The budget's memory for heads, and for what clients send ahead of an answer. */
+  readonly requests: EvictableBodies;
   readonly stalled: StalledWrites;
 }
 

@@ -2,7 +2,6 @@ import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { HostPort } from '../../config/config.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { isDoubtfulEnd } from './doubtful-end.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
 import type { DialOptions, SharedLookup } from './shared-lookup.ts';
@@ -14,10 +13,10 @@ export interface UpstreamListener {
    * `bytes` up to `length` are valid only during the call, since the next read reuses the memory. `buffer`, if given,
    * writes them to another socket. Returning false pauses reading until the socket's `resume`.
    */
-  onUpstreamBytes(upstream: net.Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
-  onUpstreamDrain(upstream: net.Socket): void;
+  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
+  onUpstreamDrain(): void;
   /** The connection has ended. `failure` is undefined if the upstream closed its side in order. */
-  onUpstreamClosed(upstream: net.Socket, failure: UpstreamFailure | undefined): void;
+  onUpstreamClosed(failure: UpstreamFailure | undefined): void;
 }
 
 interface ConnectionOptions {
@@ -27,11 +26,12 @@ interface ConnectionOptions {
   readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
 }
 
-/** One connection to the upstream. It reports to its listener until it becomes a stream for another owner. */
+/** One connection to the upstream. It reports to its listener until that leaves it, or it becomes a stream. */
 export class UpstreamConnection {
   readonly socket: net.Socket;
   readonly #options: ConnectionOptions;
   readonly #isSecure: boolean;
+  readonly #reads: ReadBuffer;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
   #onEnded: ((failure: UpstreamFailure | undefined) => void) | undefined;
@@ -50,6 +50,7 @@ export class UpstreamConnection {
     this.#options = options;
     this.#listener = listener;
     this.#isSecure = tls !== undefined;
+    this.#reads = new ReadBuffer(options.buffers);
     const dialOptions = names.dialOptions(options.connectTimeoutMs);
     this.socket = tls === undefined ? this.#dial(address, dialOptions) : tls.connect(dialOptions);
     names.watch(this.socket);
@@ -74,11 +75,17 @@ export class UpstreamConnection {
   becomeStream(onEnded: (failure: UpstreamFailure | undefined) => void): net.Socket {
     const { socket } = this;
     this.#listener = undefined;
+    this.#reads.listener = undefined;
     this.#onEnded = onEnded;
     socket.off('data', this.#onData);
     socket.off('drain', this.#onDrain);
     socket.resume();
     return socket;
+  }
+
+  /** Reports nothing more to the listener. If the upstream still sends something, the connection ends. */
+  leave(): void {
+    this.#listener = undefined;
   }
 
   forget(): void {
@@ -88,27 +95,16 @@ export class UpstreamConnection {
   }
 
   #dial({ host, port }: HostPort, dialOptions: DialOptions): net.Socket {
-    const buffer = new ReadBuffer(this.#options.buffers);
-    const socket: net.Socket = net.connect({
+    const reads = this.#reads;
+    const socket = net.connect({
       host,
       port,
       noDelay: true,
       ...dialOptions,
-      // Reading into our own buffers saves a stream chunk per read.
-      onread: {
-        buffer: buffer.next,
-        callback: (length, bytes) => {
-          const canGoOn =
-            this.#listener === undefined
-              ? socket.push(Buffer.from(bytes.subarray(0, length)))
-              : this.#listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
-          buffer.onRead(length);
-          // The listener resumes a socket that it has stopped.
-          return canGoOn && buffer.mayReadOn(length, socket);
-        },
-      },
+      onread: { buffer: reads.next, callback: reads.onRead },
     });
-    socket.once('close', buffer.release);
+    reads.listener = (bytes, length) => this.#onBytes(bytes, length, reads);
+    reads.use(socket);
     return socket;
   }
 
@@ -155,10 +151,16 @@ export class UpstreamConnection {
 
   readonly #onData = (bytes: Buffer): void => {
     this.#onAccepted();
-    if (this.#listener?.onUpstreamBytes(this.socket, bytes, bytes.length, undefined) !== true) this.socket.pause();
+    if (!this.#onBytes(bytes, bytes.length, undefined)) this.socket.pause();
   };
 
-  readonly #onDrain = (): void => this.#listener?.onUpstreamDrain(this.socket);
+  #onBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    if (this.#listener !== undefined) return this.#listener.onUpstreamBytes(bytes, length, buffer);
+    this.socket.destroy();
+    return false;
+  }
+
+  readonly #onDrain = (): void => this.#listener?.onUpstreamDrain();
 
   readonly #onEnd = (): void => {
     // During the handshake an 'error' follows.
@@ -174,7 +176,26 @@ export class UpstreamConnection {
     this.#timer.stop();
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#listener?.onUpstreamClosed(this.socket, this.#failure);
+    this.#listener?.onUpstreamClosed(this.#failure);
     this.#onEnded?.(this.#failure);
   };
+}
+
+/**
+ * Distinguishes a reset from an orderly end: libuv reports a reset that it reads together with the last bytes as an end
+ * (until libuv#4997). For plain TCP only. Call at the socket's 'end', before Node's own listener, which makes `write`
+ * fail.
+ *
+ * False: the peer is still there, or we have already closed our side, which makes a reset indistinguishable. True: the
+ * connection is gone, and `onKnown` follows shortly, with the error after a reset, or with undefined if it had ended in
+ * order before.
+ */
+function isDoubtfulEnd(socket: net.Socket, onKnown: (cause: Error | undefined) => void): boolean {
+  // An orderly end leaves a peer (getpeername(2)). Node caches `remoteAddress`, so no code may have read it before.
+  if (socket.writableEnded || socket.remoteAddress !== undefined) return false;
+  // An empty write returns the system's error: EPIPE if the reset came after the end (Linux, `tcp_reset`).
+  socket.write('', (cause) =>
+    onKnown((cause as NodeJS.ErrnoException | null)?.code === 'ECONNRESET' ? (cause ?? undefined) : undefined),
+  );
+  return true;
 }

@@ -1,5 +1,5 @@
 /** Fields of a handshake. Node's client and http-proxy know them by name only, so lines of one name come together. */
-import { ResponseHeadFields } from '../../protocol/http1/response-head.ts';
+import { ResponseHeadFields } from '../../protocol/http1/response-reader.ts';
 
 /** Name, value, name, value, in order, as in Node's `rawHeaders`. */
 export type FlatFields = readonly string[];

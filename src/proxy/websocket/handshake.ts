@@ -55,7 +55,7 @@ export class Handshake implements WritesOwner {
     this.#socket = socket;
     this.#exchange = exchange;
     this.#toClient = new QueuedWrites(socket, services.stalled, PAUSED_BYTES, this);
-    this.#account = new RequestAccount(services.memory);
+    this.#account = new RequestAccount(services.requests);
     socket.on('end', this.#onClientEnd);
     socket.on('drain', this.#onDrain);
     socket.on('close', this.#onClientClosed);

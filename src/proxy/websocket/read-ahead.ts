@@ -58,7 +58,7 @@ export class ReadAhead {
 
   /** False without room. */
   #keep(bytes: Buffer): boolean {
-    const memory = this.#services.memory.budget;
+    const memory = this.#services.memory;
     if (this.#bytes + bytes.length <= FREE_BYTES) memory.takeAnyway('ahead', bytes.length);
     else if (!memory.take('ahead', bytes.length)) {
       this.#services.reporter.hits.hit('limits.memoryBytes');
@@ -71,7 +71,7 @@ export class ReadAhead {
 
   readonly #forget = (): void => {
     this.#chunks.length = 0;
-    this.#services.memory.budget.giveBack('ahead', this.#bytes);
+    this.#services.memory.giveBack('ahead', this.#bytes);
     this.#bytes = 0;
   };
 

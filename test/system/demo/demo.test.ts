@@ -5,8 +5,8 @@ import { CometUsers } from '../../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import * as plant from '../../../src/demo/plant.ts';
 import { chooseRequest, SampleUsers } from '../../../src/demo/users.ts';
-import { type Answer, send } from '../../support/net.ts';
 import { Random } from '../../support/fuzz/random.ts';
+import { type Answer, send } from '../../support/net.ts';
 
 const { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS, SAMPLE_RPCS, createAuthFields } = plant;
 type Credentials = plant.SampleCredentials;

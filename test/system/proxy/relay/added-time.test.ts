@@ -1,8 +1,7 @@
 /** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
 import http from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Direction } from '../../../../src/proxy/exchange/added-time.ts';
-import type { Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import type { Direction, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
 import { type ObservedStand, startObserved } from '../../../support/wire/observed-stand.ts';

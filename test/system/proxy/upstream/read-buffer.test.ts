@@ -25,44 +25,44 @@ describe('the buffer of an upstream connection', () => {
     const one = new ReadBuffer(buffers);
     const other = new ReadBuffer(buffers);
     expect(one.next()).toBe(other.next());
-    one.onRead(SIZE - 1);
+    one.resize(SIZE - 1);
     expect(one.next()).toBe(other.next());
-    one.onRead(SIZE);
+    one.resize(SIZE);
     const own = one.next();
     expect(own).not.toBe(other.next());
     expect(own).toHaveLength(SIZE);
-    one.onRead(SIZE / 2);
+    one.resize(SIZE / 2);
     expect(one.next()).toBe(own);
-    one.onRead(SIZE / 2 - 1);
+    one.resize(SIZE / 2 - 1);
     expect(one.next()).toBe(other.next());
-    other.onRead(SIZE);
+    other.resize(SIZE);
     expect(other.next()).toBe(own);
   });
 
   it('is its own for 256 connections at most, until they close', () => {
     const buffers = new ReadBuffers();
     const all = Array.from({ length: 257 }, () => new ReadBuffer(buffers));
-    for (const one of all) one.onRead(SIZE);
+    for (const one of all) one.resize(SIZE);
     const last = all.at(-1) as ReadBuffer;
     expect(all.filter((one) => one.next() !== buffers.shared)).toHaveLength(256);
     expect(last.next() === buffers.shared).toBe(true);
     all[0]?.release();
-    last.onRead(SIZE);
+    last.resize(SIZE);
     expect(last.next() === buffers.shared).toBe(false);
   });
 
   it('is replaced while a slow peer has not taken all bytes of the last read', () => {
     const { slow, quick } = peers();
     const buffer = new ReadBuffer(new ReadBuffers());
-    buffer.onRead(SIZE);
+    buffer.resize(SIZE);
     const first = buffer.next();
     buffer.pass(first.subarray(0, 100), quick);
     expect(buffer.next()).toBe(first);
     slow.cork();
     expect(buffer.pass(first, slow)).toBe(false);
     expect(buffer.next()).not.toBe(first);
-    buffer.onRead(1);
-    buffer.onRead(SIZE);
+    buffer.resize(1);
+    buffer.resize(SIZE);
     expect(buffer.next()).not.toBe(first);
   });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ChunkedReader, MALFORMED, MORE } from '../../../../src/protocol/http1/chunked.ts';
+import { ChunkedReader, MALFORMED, MORE } from '../../../../src/protocol/http1/framing.ts';
 import { usedBytes } from '../../../support/garbage.ts';
 
 const MAX_TRAILER_BYTES = 200;

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { parseResponseHead } from '../../../../src/protocol/http1/response-head.ts';
-import { type ResponseProgress, ResponseReader } from '../../../../src/protocol/http1/response-reader.ts';
+import {
+  parseResponseHead,
+  type ResponseProgress,
+  ResponseReader,
+} from '../../../../src/protocol/http1/response-reader.ts';
 
 import { countCopied } from '../../../support/protocol/count-copied.ts';
 

@@ -1,7 +1,6 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../../src/base/logger.ts';
-import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
-import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
+import { AddedTime, ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 
 const silent = () => undefined;
 let measured: number[];

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Clock, NS_PER_MS } from '../../../../src/base/clock.ts';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
-import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
+import { AddedTime } from '../../../../src/proxy/exchange/exchange-reporter.ts';
+import type { RelayServices } from '../../../../src/proxy/relay/client-link.ts';
 import { ClientLink } from '../../../../src/proxy/relay/client-link.ts';
-import type { RelayServices } from '../../../../src/proxy/relay/relay-services.ts';
 import { SilenceWatch } from '../../../../src/proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 

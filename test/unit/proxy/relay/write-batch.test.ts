@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
-import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
+import { AddedTime } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { SocketWriter, WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 
 let written: string[];

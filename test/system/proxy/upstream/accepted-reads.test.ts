@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ClientReads } from '../../../../src/proxy/relay/client-reads.ts';
-import { ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
+import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
 import { listening } from '../../../support/net.ts';
 
 const buffers = new ReadBuffers();
@@ -15,34 +14,41 @@ beforeEach(async () => {
 
 afterEach(() => void server.close());
 
-async function connect(): Promise<{ client: net.Socket; reads: ClientReads }> {
+async function connect() {
   // In the turn in which it is accepted, before anything is read.
-  const taken = new Promise<ClientReads>((resolve, reject) => {
-    server.once('connection', (accepted) => {
-      const reads = ClientReads.of(accepted, buffers);
+  const taken = new Promise<{ socket: net.Socket; reads: ReadBuffer }>((resolve, reject) => {
+    server.once('connection', (socket) => {
+      const reads = ReadBuffer.ofAccepted(socket, buffers);
       if (reads === undefined) reject(new Error('this Node has not what is needed to read into buffers'));
-      else resolve(reads);
+      else resolve({ socket, reads });
     });
   });
   const { port } = server.address() as net.AddressInfo;
   const client = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined);
-  return { client, reads: await taken };
+  return { client, ...(await taken) };
+}
+
+function listen(reads: ReadBuffer, onBytes: (bytes: Buffer) => void): void {
+  reads.listener = (memory, length) => {
+    onBytes(memory.subarray(0, length));
+    return true;
+  };
 }
 
 const openConnections = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
 
 describe('an accepted connection', () => {
   it('is read into the shared buffer, and into its own while reads are large', async () => {
-    const { client, reads } = await connect();
+    const { client, socket, reads } = await connect();
     const seen: { text: string; isShared: boolean }[] = [];
     let length = 0;
     let isOwnUsed = false;
-    reads.listener = (bytes) => {
+    listen(reads, (bytes) => {
       const isShared = bytes.buffer === buffers.shared.buffer;
       if (bytes.length < 10) seen.push({ text: bytes.toString(), isShared });
       length += bytes.length;
       isOwnUsed ||= !isShared;
-    };
+    });
     client.write('one');
     await expect.poll(() => length).toBe(3);
     client.write(Buffer.alloc(2_000_000));
@@ -51,28 +57,28 @@ describe('an accepted connection', () => {
     await expect.poll(() => length).toBe(2_000_006);
     expect(seen[0]).toEqual({ text: 'one', isShared: true });
     expect(isOwnUsed).toBe(true);
-    expect(reads.socket.bytesRead).toBe(2_000_006);
+    expect(socket.bytesRead).toBe(2_000_006);
     client.destroy();
-    reads.socket.destroy();
+    socket.destroy();
   });
 
   it('has its addresses, can answer after the client’s end, and closes', async () => {
-    const { client, reads } = await connect();
-    expect(reads.socket.remoteAddress).toBe('127.0.0.1');
-    expect(reads.socket.remotePort).toBe(client.localPort);
-    reads.listener = () => undefined;
+    const { client, socket, reads } = await connect();
+    expect(socket.remoteAddress).toBe('127.0.0.1');
+    expect(socket.remotePort).toBe(client.localPort);
+    listen(reads, () => undefined);
     client.end('asked');
-    await once(reads.socket, 'end');
-    const closed = once(reads.socket, 'close');
-    reads.socket.end('answered');
+    await once(socket, 'end');
+    const closed = once(socket, 'close');
+    socket.end('answered');
     const [answer] = (await once(client, 'data')) as [Buffer];
     expect(answer.toString()).toBe('answered');
     await closed;
   });
 
   it('counts as a connection of its listener until it closes', async () => {
-    const { client, reads } = await connect();
-    reads.listener = () => undefined;
+    const { client, socket, reads } = await connect();
+    listen(reads, () => undefined);
     expect(await openConnections()).toBe(1);
     let isClosed = false;
     server.close(() => {
@@ -80,42 +86,42 @@ describe('an accepted connection', () => {
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(isClosed).toBe(false);
-    expect(reads.socket.destroyed).toBe(false);
-    reads.socket.destroy();
+    expect(socket.destroyed).toBe(false);
+    socket.destroy();
     await expect.poll(() => isClosed).toBe(true);
     client.destroy();
   });
 
   it('is not read while it is paused', async () => {
-    const { client, reads } = await connect();
+    const { client, socket, reads } = await connect();
     let length = 0;
-    reads.listener = (bytes) => {
+    listen(reads, (bytes) => {
       length += bytes.length;
-      reads.socket.pause();
-    };
+      socket.pause();
+    });
     client.write(Buffer.alloc(1_000_000));
     await expect.poll(() => length).toBeGreaterThan(0);
     const first = length;
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(length).toBe(first);
-    reads.listener = (bytes) => {
+    listen(reads, (bytes) => {
       length += bytes.length;
-    };
-    reads.socket.resume();
+    });
+    socket.resume();
     await expect.poll(() => length).toBe(1_000_000);
     client.destroy();
-    reads.socket.destroy();
+    socket.destroy();
   });
 
   it('is an ordinary stream without a listener: complete, in order, with back pressure', async () => {
-    const { client, reads } = await connect();
+    const { client, socket, reads } = await connect();
     const first = new Promise<string>((resolve) => {
-      reads.listener = (bytes) => {
+      listen(reads, (bytes) => {
         resolve(bytes.toString());
         reads.listener = undefined;
-        reads.socket.pause();
-        reads.socket.unshift(Buffer.from('back '));
-      };
+        socket.pause();
+        socket.unshift(Buffer.from('back '));
+      });
     });
     client.write('given ');
     expect(await first).toBe('given ');
@@ -123,9 +129,9 @@ describe('an accepted connection', () => {
     client.end(large);
     // Nobody reads: what has come is bounded, and not lost.
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(reads.socket.readableLength).toBeLessThan(300_000);
+    expect(socket.readableLength).toBeLessThan(300_000);
     const chunks: Buffer[] = [];
-    for await (const chunk of reads.socket) chunks.push(chunk as Buffer);
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
     const all = Buffer.concat(chunks);
     expect(all.subarray(0, 5).toString()).toBe('back ');
     expect(all.subarray(5).equals(large)).toBe(true);
@@ -134,6 +140,6 @@ describe('an accepted connection', () => {
 
 it('leaves a socket without a connection as it is', () => {
   const socket = new net.Socket();
-  expect(ClientReads.of(socket, buffers)).toBeUndefined();
+  expect(ReadBuffer.ofAccepted(socket, buffers)).toBeUndefined();
   socket.destroy();
 });
