@@ -2,6 +2,7 @@
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { describeFileError } from '../base/trusted-file.ts';
+import type { Config } from '../config/config.ts';
 import { formatYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
@@ -29,7 +30,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
   const yaml = await formatYaml(config);
-  const who = await switchUser(options, warn);
+  const who = await switchUser(options, config, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config);
   found.warnings.forEach(warn);
@@ -47,6 +48,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
 /** Switches to the user of the service. Returns a description of that user; undefined if the process keeps its user. */
 async function switchUser(
   { as, isRoot, find = findServiceUser, become = becomeUser }: CheckOptions,
+  { jvm }: Config,
   warn: (warning: string) => void,
 ): Promise<string | undefined> {
   if (as !== undefined && !isRoot)
@@ -55,6 +57,10 @@ async function switchUser(
   const service = as === undefined ? await find() : undefined;
   const name = as ?? service?.name;
   if (name === undefined) return undefined;
+  if (service?.hidesServer === true && jvm.source !== 'none' && jvm.http === undefined)
+    warn(
+      `${service.unit}: the service does not see the server’s process, so that its processor time, memory and descriptors are not known: add "ProtectProc=default" to [Service]`,
+    );
   try {
     become(name, service?.group);
   } catch (cause) {

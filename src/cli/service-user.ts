@@ -1,5 +1,5 @@
 /**
- * The user of the installed service: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the
+ * The user of the installed service: `User=`, `Group=` and `ProtectProc=` of d2-sidecar.service with its drop-ins, read from the
  * folders of systemd (systemd.unit(5)), so that it is known even if systemd is not running.
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -11,6 +11,8 @@ interface ServiceUser {
   /** Undefined: the user's own. */
   readonly group: string | undefined;
   readonly unit: string;
+  /** Whether the unit runs as the server's user (a drop-in sets it), but hides the server's process from it. */
+  readonly hidesServer: boolean;
 }
 
 const UNIT = 'd2-sidecar.service';
@@ -28,15 +30,18 @@ export async function findServiceUser(root = '/'): Promise<ServiceUser | undefin
   const folders = FOLDERS.map((folder) => path.join(root, folder));
   const [main] = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
   if (main === undefined) return undefined;
-  const found = { name: '', group: '', unit: '' };
+  const found = { name: '', group: '', unit: '', visibleProcesses: 'default' };
   for (const { file, text } of [main, ...(await readDropIns(folders))]) {
     for (const [key, value] of serviceLines(text)) {
       if (key === 'User') Object.assign(found, { name: value, unit: file });
       if (key === 'Group') found.group = value;
+      if (key === 'ProtectProc') found.visibleProcesses = value;
     }
   }
-  const { name, group, unit } = found;
-  return ['', 'root', '0'].includes(name) ? undefined : { name, unit, group: group === '' ? undefined : group };
+  const { name, group, unit, visibleProcesses } = found;
+  if (['', 'root', '0'].includes(name)) return undefined;
+  const hidesServer = unit !== main.file && !['', 'default'].includes(visibleProcesses);
+  return { name, unit, hidesServer, group: group === '' ? undefined : group };
 }
 
 interface UnitFile {

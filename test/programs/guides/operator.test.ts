@@ -94,6 +94,15 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     await follower.follow(readDocument('docs/install.md'), { section: "The JVM's counters" });
     await machine.succeed('systemctl restart d2-sidecar');
     await expectServiceOf('tomcat', true);
+    const names = ['process.cpu', 'process.descriptors.max', 'process.descriptors.open', 'process.memory'];
+    const readServer = 'curl --silent http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/metrics/server';
+    const isComplete = async () => {
+      const { gauges } = JSON.parse(await machine.succeed(readServer)) as { gauges: object };
+      return names.every((name) => `server.${name}` in gauges);
+    };
+    await plant.until(isComplete, 'the process of the server is not known');
+    const checked = await machine.run('d2-sidecar check --config /etc/d2-sidecar/sidecar.yaml');
+    expect(checked).toMatchObject({ code: 0, stderr: expect.not.stringContaining('ProtectProc') });
   });
 
   it('gives Prometheus a token, and sees the calls there', async () => {

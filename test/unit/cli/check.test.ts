@@ -105,7 +105,7 @@ it('check reports nothing about a writable access log and state', async () => {
 
 describe('check as another user', () => {
   const config = () => `monitor: { auth: { tokensFile: ${at('tokens')} } }`;
-  const unit = { name: 'd2-sidecar', group: undefined, unit: '/u/d2-sidecar.service' };
+  const unit = { name: 'd2-sidecar', group: undefined, unit: '/u/d2-sidecar.service', hidesServer: false };
   let became: unknown[];
   beforeEach(() => {
     became = [];
@@ -133,6 +133,16 @@ describe('check as another user', () => {
     expect([became, output.stderr]).toEqual([[], '']);
   });
 
+  it.each([
+    ['', 1],
+    ['jvm: { source: none }', 0],
+    ['jvm: { http: { kind: tomcat-status, url: "http://127.0.0.1:8080/manager" } }', 0],
+  ])('says the missing line of a unit that hides the server’s process, where %s', async (yaml, lines) => {
+    const hiding = async () => ({ ...unit, hidesServer: true });
+    await check(sources(yaml), output, { isRoot: true, find: hiding, become }).catch(() => undefined);
+    expect(output.stderr.match(/service: .*: add "ProtectProc=default" to \[Service\]$/gm) ?? []).toHaveLength(lines);
+  });
+
   it('is refused without root, and for unknown users', async () => {
     const refuse = () => {
       throw Object.assign(new Error('no'), { code: 'ERR_UNKNOWN_CREDENTIAL' });
@@ -157,7 +167,8 @@ const write = (file: string, text: string) => {
 };
 const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
 const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
-const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
+const SHIPPED =
+  '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\nProtectProc=invisible\n[Install]\n';
 
 it('the user of the installed unit is undefined without a unit, and if it runs as root', async () => {
   expect(await findServiceUser(folder.path)).toBeUndefined();
@@ -167,7 +178,9 @@ it('the user of the installed unit is undefined without a unit, and if it runs a
 
 it('the user of the installed unit is read from the section Service', async () => {
   write(UNIT, SHIPPED);
-  expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
+  expect(await findServiceUser(folder.path)).toEqual({
+    ...{ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT), hidesServer: false },
+  });
 });
 
 it('the user of the installed unit is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
@@ -180,4 +193,16 @@ it('the user of the installed unit is read from the last drop-in by name; a unit
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
   write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'own', unit: at(OWN_UNIT) });
+});
+
+it('a drop-in with the server’s user hides its process unless it says otherwise', async () => {
+  write(UNIT, SHIPPED);
+  const isHidden = async (dropIn: string) => {
+    write(`${OWN_UNIT}.d/override.conf`, dropIn);
+    return (await findServiceUser(folder.path))?.hidesServer;
+  };
+  const server = '[Service]\nUser=tomcat\nGroup=tomcat\n';
+  expect(await isHidden(server)).toBe(true);
+  expect(await isHidden(`${server}ProtectProc=default\n`)).toBe(false);
+  expect(await isHidden('[Service]\nLimitNOFILE=1024\n')).toBe(false);
 });
