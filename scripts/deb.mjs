@@ -38,6 +38,8 @@ const BYTES_PER_KIB = 1024;
 const FILES = {
   'usr/lib/d2-sidecar/dist': 'dist',
   'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
+  'usr/lib/d2-sidecar/set-sockets': 'config/debian/set-sockets',
+  'usr/lib/d2-sidecar/add-sidecar': 'config/debian/add-sidecar',
   'usr/lib/systemd/system/d2-sidecar.service': 'config/systemd/d2-sidecar.service',
   'usr/lib/systemd/system/d2-sidecar.socket': 'config/systemd/d2-sidecar.socket',
   'usr/lib/systemd/system/d2-sidecar-monitor.socket': 'config/systemd/d2-sidecar-monitor.socket',
@@ -76,7 +78,8 @@ function make(root, target) {
   layOut(root);
   describe(root, { debianVersion, maintainer, epoch: Number(epoch) });
   setModes(root);
-  chmodSync(path.join(root, 'usr/lib/d2-sidecar/dist/main.js'), 0o755);
+  for (const program of ['dist/main.js', 'set-sockets', 'add-sidecar'])
+    chmodSync(path.join(root, 'usr/lib/d2-sidecar', program), 0o755);
   control(root, debianVersion, maintainer);
   setTimes(root, Number(epoch));
   const file = path.join(target, `d2-sidecar_${debianVersion}_all.deb`);

@@ -21,7 +21,7 @@ export interface Generated {
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
   const tables = [metricsTable(), restRulesTable(), pageTable()];
   const fields = [fieldsTable('session-fields', SESSION_FIELDS), fieldsTable('call-fields', CALL_FIELDS)];
-  return [...configurationFiles(), ...tables, ...fields, ...ruleCopies(root)];
+  return [...configurationFiles(), ...tables, ...fields, ...ruleCopies(root), ...dashboardCopies(root)];
 }
 
 /** The content of each generated file by name. Files with markers keep the text outside them. */
@@ -57,6 +57,13 @@ spec:
     { file: 'config/kubernetes/chart/rules.yml', text: rules },
     { file: 'config/kubernetes/prometheus-rule/prometheus-rule.yaml', text: head + rules.replace(/^(?=.)/gm, '  ') },
   ];
+}
+
+/** Without its indentation, since kubectl writes a second copy of what it applies into an annotation of at most 256 KiB. */
+function dashboardCopies(root: string): readonly Generated[] {
+  const text = `${JSON.stringify(JSON.parse(readFileSync(path.join(root, 'config/grafana/d2-sidecar.json'), 'utf8')))}\n`;
+  const files = ['config/kubernetes/chart/dashboard.json', 'config/kubernetes/dashboard/d2-sidecar.json'];
+  return files.map((file) => ({ file, text }));
 }
 
 /** The type is left out where the name says it: `_total` is a counter, `_info` an info, and the rest are gauges. */

@@ -2,6 +2,7 @@
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { describeFileError } from '../base/trusted-file.ts';
+import type { Config } from '../config/config.ts';
 import { formatYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
@@ -30,7 +31,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   warnings.forEach(warn);
   const yaml = await formatYaml(config);
   const service = await (options.find ?? findService)();
-  const who = switchUser(options, service, warn);
+  const who = switchUser(options, service, config, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config, service?.folders);
   found.warnings.forEach(warn);
@@ -49,6 +50,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
 function switchUser(
   { as, isRoot, become = becomeUser }: CheckOptions,
   installed: Service | undefined,
+  { jvm }: Config,
   warn: (warning: string) => void,
 ): string | undefined {
   if (as !== undefined && !isRoot)
@@ -57,6 +59,10 @@ function switchUser(
   const service = as === undefined ? installed : undefined;
   const name = as ?? service?.user;
   if (name === undefined) return undefined;
+  if (service?.hidesServer === true && jvm.source !== 'none' && jvm.http === undefined)
+    warn(
+      `${service.unit}: the service does not see the server’s process, so that its processor time, memory and descriptors are not known: add "ProtectProc=default" to [Service]`,
+    );
   try {
     become(name, service?.group);
   } catch (cause) {

@@ -1,6 +1,6 @@
 /**
- * The installed service: `User=`, `Group=` and the folders that systemd makes at a start (`StateDirectory=`,
- * `LogsDirectory=`) of d2-sidecar.service with its drop-ins, read from the folders of systemd (systemd.unit(5)), so that
+ * The installed service: `User=`, `Group=`, `ProtectProc=` and the folders that systemd makes at a start
+ * (`StateDirectory=`, `LogsDirectory=`) of d2-sidecar.service with its drop-ins, read from the folders of systemd (systemd.unit(5)), so that
  * they are known even if systemd is not running.
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -14,6 +14,8 @@ export interface Service {
   /** Made at each start, and given to the user: `/var/lib/d2-sidecar`. */
   readonly folders: readonly string[];
   readonly unit: string;
+  /** Whether the unit runs as the server's user (a drop-in sets it), but hides the server's process from it. */
+  readonly hidesServer: boolean;
 }
 
 const UNIT = 'd2-sidecar.service';
@@ -34,21 +36,25 @@ export async function findService(root = '/'): Promise<Service | undefined> {
   const folders = FOLDERS.map((folder) => path.join(root, folder));
   const [main] = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
   if (main === undefined) return undefined;
-  const found = { user: '', group: '', unit: main.file };
+  const found = { user: '', group: '', unit: main.file, visibleProcesses: 'default' };
   const made: string[] = [];
   for (const { file, text } of [main, ...(await readDropIns(folders))]) {
     for (const [key, value] of serviceLines(text)) {
       const parent = PARENTS[key];
       if (key === 'User') Object.assign(found, { user: value, unit: file });
       if (key === 'Group') found.group = value;
+      if (key === 'ProtectProc') found.visibleProcesses = value;
       // One line may name several folders; a colon begins the name of a link to one.
       if (parent !== undefined)
         made.push(...value.split(/\s+/).map((name) => path.join(parent, name.split(':')[0] ?? '')));
     }
   }
-  const { user, group, unit } = found;
-  const isRoot = ['', 'root', '0'].includes(user);
-  return { unit, user: isRoot ? undefined : user, group: group === '' ? undefined : group, folders: made };
+  const { user, group, unit, visibleProcesses } = found;
+  return {
+    ...{ unit, folders: made, group: group === '' ? undefined : group },
+    user: ['', 'root', '0'].includes(user) ? undefined : user,
+    hidesServer: unit !== main.file && !['', 'default'].includes(visibleProcesses),
+  };
 }
 
 interface UnitFile {

@@ -8,7 +8,7 @@ import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import type { GivenSocket } from './given-socket.ts';
-import { formatHostPort, HOST_PORT_FORMS, isWithin, parseHostPort } from './host-port.ts';
+import { formatHostPort, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
 import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
@@ -94,7 +94,7 @@ async function gather({ flags, env, readFile = readConfigFile, sockets = [] }: C
   written.add(fromFlags.layer);
   const given = readSockets(sockets, written.group);
   written.add(given.layer);
-  const warnings = [...environment.warnings, ...removed];
+  const warnings = [...environment.warnings, ...removed, ...given.warnings];
   return { written, warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes, ...given.mistakes] };
 }
 
@@ -118,23 +118,31 @@ function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mista
 }
 
 /** The address of a socket takes the place of the written one, within which it must be. */
-function readSockets(sockets: readonly GivenSocket[], written: Group): { layer: Layer; mistakes: readonly Mistake[] } {
+function readSockets(sockets: readonly GivenSocket[], written: Group) {
   const group = createGroup();
   const mistakes: Mistake[] = [];
+  const warnings: string[] = [];
   for (const { section, address } of sockets) {
     const { host, port } = isGroup(written[section]) ? written[section] : {};
     if (isWithin(address, { host: host === undefined ? undefined : String(host), port: Number(port ?? 0) })) {
+      if (host !== undefined && isLoopback(address.host) && !isLoopback(String(host))) {
+        warnings.push(
+          `${section}.host: ${host}, but the socket from LISTEN_FDS is on ${formatHostPort(address)}: no other machine reaches it ` +
+            'until ListenStream= of the .socket unit says the same (docs/install.md)',
+        );
+      }
       if (group[section] !== undefined) continue;
       setAt(group, [section, 'host'], address.host);
       setAt(group, [section, 'port'], address.port);
     } else {
       const line =
         `${section}: got the socket ${formatHostPort(address)} from LISTEN_FDS, but ${section}.host or ${section}.port says ` +
-        'otherwise: expected the same address there and in ListenStream= of the .socket unit';
+        'otherwise: expected the same address there and in ListenStream= of the .socket unit (docs/install.md)';
       mistakes.push({ path: [section], line });
     }
   }
-  return { layer: { group, origin: () => 'LISTEN_FDS' }, mistakes };
+  const layer: Layer = { group, origin: () => 'LISTEN_FDS' };
+  return { layer, mistakes, warnings };
 }
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;

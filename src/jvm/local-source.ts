@@ -4,14 +4,33 @@ import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';
+import type { ServerProcess } from './server-reading.ts';
+
+const ATTACH_UNUSED = 'the JVM’s attach socket is not used: its memory is read from its counters only';
+
+/** What to add to the sidecar's unit; undefined if nothing is missing. `process` is undefined if /proc does not show it. */
+export function adviseOnProcess(process: ServerProcess | undefined): string | undefined {
+  if (process === undefined) {
+    return (
+      'Its process is not visible in /proc. Add "ProtectProc=default" to [Service] in a drop-in of the sidecar’s unit; ' +
+      'in a Pod, set shareProcessNamespace: true.'
+    );
+  }
+  if (process.openDescriptors !== undefined) return undefined;
+  return (
+    'Before Linux 6.2, only a process with at least the server’s capabilities may count its descriptors. Add "PrivateUsers=no" to the ' +
+    'sidecar’s unit and, if the server’s unit has AmbientCapabilities= (tomcat10.service: CAP_NET_BIND_SERVICE), the same ' +
+    '"AmbientCapabilities=" and "CapabilityBoundingSet=".'
+  );
+}
 
 /** The default source: the counters file, overlaid with values from the attach socket if there is one. */
 export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
+  readonly #logged = new Map<string, string>();
   #loggedJvm: string | undefined;
-  #loggedReason: string | undefined;
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
     this.#counters = counters;
@@ -29,12 +48,16 @@ export class LocalSource implements JvmSource {
 
   async read(signal: AbortSignal): Promise<JvmReading> {
     const reading = await this.#counters.read(signal);
+    this.#logOnce(
+      'the server’s processor time, memory or descriptors are not known',
+      adviseOnProcess(reading.server?.process),
+    );
     const jvm = this.#counters.found;
     if (jvm === undefined) return reading;
     if (jvm.description !== this.#loggedJvm) this.#logger.info({ jvm: jvm.description }, 'reading this JVM');
     this.#loggedJvm = jvm.description;
     const overlaid = await this.#attach.apply(reading, jvm, signal);
-    this.#logReason(this.#attach.reason);
+    this.#logOnce(ATTACH_UNUSED, this.#attach.reason);
     return overlaid;
   }
 
@@ -53,11 +76,13 @@ export class LocalSource implements JvmSource {
   }
 
   /** Logs each change once: readings come every few seconds. Reasons contain paths and ids, but no text from a JVM. */
-  #logReason(reason: string | undefined): void {
-    if (reason === this.#loggedReason) return;
-    this.#loggedReason = reason;
-    if (reason !== undefined)
-      this.#logger.info({ reason }, 'the JVM’s attach socket is not used: its memory is read from its counters only');
+  #logOnce(message: string, reason: string | undefined): void {
+    if (reason === this.#logged.get(message)) return;
+    if (reason === undefined) this.#logged.delete(message);
+    else {
+      this.#logged.set(message, reason);
+      this.#logger.info({ reason }, message);
+    }
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 /**
  * The output of `d2-sidecar report`: one JSON document about a running sidecar, for a support ticket. It reads what the
  * monitoring port reads, in the same slices, and must not change it. It must not contain secrets, and identifies users
- * only on request. docs/report.md describes its parts.
+ * only on request. docs/troubleshooting.md describes it.
  */
 
 import v8 from 'node:v8';

@@ -19,9 +19,13 @@ import type { Measured } from './workloads/workload.ts';
 
 /** Gross loss, far above all noise: the sidecar needs about a fifth of plain http-proxy. */
 const SHORT_LIMIT = 0.5;
+/** The lines of Node.js that are shipped begin with it. */
+const OLDEST_SHIPPED = 24;
 
 async function run(options: Options, processes: Processes, folder: string): Promise<number> {
   if (findFile('wrk') === undefined) throw new Error('wrk is not installed: apt-get install wrk');
+  if (Number.parseInt(process.versions.node, 10) < OLDEST_SHIPPED)
+    progress(`figures of Node.js ${process.versions.node} are not those of what is shipped: take 24 or 26`);
   const peerCore = takeCores();
   const rig = new Rig(processes, folder, peerCore);
   const machine = describeMachine(peerCore);

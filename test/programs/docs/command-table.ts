@@ -39,7 +39,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^d2-sidecar threads\b/, runBy('test/programs/hanging.test.ts')],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, { kind: 'serve', end: 'SIGTERM' }],
-  [/^promtool check config \/etc\//, OPERATOR],
+  [/^promtool check config \/etc\/|^cp -p \/var\/lib\/|^\/usr\/lib\/d2-sidecar\//, OPERATOR],
   [
     /^(?:curl|jq|openssl|promtool|systemd-analyze|cat|grep|head|sed|sort|tr|cp|mkdir|chmod|umask|printf|echo|ls)\b/,
     RUN,
@@ -58,7 +58,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run pictures$/, runBy('test/programs/page/pictures.test.ts')],
   [/^npm (?:ls|audit) --omit=dev$/, runBy(`${INSTALL}/sbom.test.ts`)],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, check(LONG, faultOfLongRun)],
-  [/^npm (?:pack|install --global \.\/d2-sidecar-\*\.tgz)$/, runBy(`${INSTALL}/installed-package.ts`)],
+  [
+    /^npm (?:pack|install --global (?:--prefix \/usr )?\.\/d2-sidecar-\*\.tgz)$/,
+    runBy(`${INSTALL}/installed-package.ts`),
+  ],
   [/^node scripts\/deb\.mjs\b/, runBy(`${INSTALL}/debian.test.ts`)],
   [/^node scripts\/container\.mjs$/, runBy(`${INSTALL}/container.test.ts`)],
   [/^npx vitest (?:bench\b|run\b.*--config)/, check(LONG, faultOfVitest)],
@@ -69,6 +72,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^kubectl\b/, check(NO_CLUSTER, faultOfKubectl)],
   [/^helm (?:install|upgrade|template)\b/, check(NO_CLUSTER, faultOfHelm)],
   [/^helm (?:list|status|uninstall|lint|package|dependency)\b/, check(NO_CLUSTER, () => undefined)],
+  [/^(?:dnf|useradd|firewall-cmd)\b/, check('no RHEL is at hand', () => undefined)],
   [/^git clone\b/, check('the address depends on the reader', () => undefined)],
   [/^(?:systemctl|journalctl|apt|apt-get|sudoedit|chgrp|dpkg-statoverride|install)\b/, OPERATOR],
 ];

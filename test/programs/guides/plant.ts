@@ -11,7 +11,7 @@ const WEBAPP = '/var/lib/tomcat10/webapps/smartWeb/WEB-INF';
 const REST = 'smartWeb/api/rest/v0';
 const LOGIN = "--user 'anna:word of anna'";
 const CALLS = 5;
-const DEADLINE_MS = 90_000;
+const DEADLINE_MS = 200_000;
 const POLL_MS = 250;
 
 export class Plant {

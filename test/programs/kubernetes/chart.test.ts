@@ -32,11 +32,29 @@ const all = {
   imagePullSecrets: [{ name: 'registry' }],
   config: { limits: { connections: 100 }, stop: { window: '3s' }, jvm: { source: 'none' } },
   resources: { limits: { cpu: 2 } },
-  service: { type: 'LoadBalancer', port: 8080, annotations: { 'example/kind': 'internal' } },
+  service: {
+    type: 'LoadBalancer',
+    port: 8080,
+    sessionAffinity: 'ClientIP',
+    annotations: { 'example/kind': 'internal' },
+  },
   podLabels: { plant: 'north' },
   podAnnotations: { 'example/scrape': 'no' },
   nodeSelector: { disk: 'ssd' },
   tolerations: [{ key: 'plant', operator: 'Exists', effect: 'NoSchedule' }],
+  replicas: 2,
+  topologySpreadConstraints: [{ maxSkew: 2, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }],
+  podDisruptionBudget: { enabled: true, maxUnavailable: '50%' },
+  ingress: {
+    ...{ enabled: true, className: 'nginx', annotations: { 'example/timeout': '1h' }, host: 'smart-web.plant.example' },
+    ...{ path: '/smartWeb', tls: [{ hosts: ['smart-web.plant.example'], secretName: 'smart-web-tls' }] },
+  },
+  httpRoute: {
+    enabled: true,
+    parentRefs: [{ name: 'plant' }],
+    hostnames: ['smart-web.plant.example'],
+    path: '/smartWeb',
+  },
   strategy: { type: 'Recreate' },
   fsGroup: 1000650000,
   extraVolumes: [{ name: 'tls', secret: { secretName: 'plant-tls', defaultMode: 0o440 } }],
@@ -49,6 +67,7 @@ const all = {
     serviceMonitor: { enabled: true },
     podMonitor: { enabled: true },
     prometheusRule: { enabled: true, runbookBaseUrl: 'https://git.plant.example/d2-sidecar' },
+    dashboard: { enabled: true },
     labels: { release: 'prometheus' },
   },
   networkPolicy: { enabled: true, prometheusNamespace: 'prometheus' },
@@ -83,7 +102,7 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
   });
 
   it('gives a gateway, and no more than that, by default', () => {
-    const kinds = ['ConfigMap', 'Deployment', 'Service'];
+    const kinds = ['ConfigMap', 'Deployment', 'PodDisruptionBudget', 'Service'];
     expect(render(least).map(({ kind }) => kind)).toEqual(kinds);
     // An open monitoring port brings no rules.
     const open = { ...least, monitoring: { enabled: true } };
@@ -140,6 +159,53 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     expect(at(spec, 'strategy')).toEqual({ type: 'Recreate' });
   });
 
+  it('spreads and protects its replicas as the kustomization of the gateway does', () => {
+    const [own, kustomized] = [render(least), buildKustomization(path.join(FOLDER, 'gateway'))];
+    const selectedBy = (manifests: readonly Manifest[]) => {
+      const budget = at(find(manifests, 'PodDisruptionBudget'), 'spec');
+      const spread = at(specOf(manifests), 'topologySpreadConstraints', 0);
+      const pods = at(find(manifests, 'Deployment'), 'spec', 'selector');
+      expect([at(budget, 'selector'), at(spread, 'labelSelector')]).toEqual([pods, pods]);
+      return { ...Object(budget), spread: { ...Object(spread), labelSelector: null }, selector: null };
+    };
+    expect(selectedBy(own)).toEqual(selectedBy(kustomized));
+    const many = render(all);
+    expect(at(find(many, 'Deployment'), 'spec', 'replicas')).toBe(2);
+    expect(at(specOf(many), 'topologySpreadConstraints')).toMatchObject(all.topologySpreadConstraints);
+    expect(at(find(many, 'PodDisruptionBudget'), 'spec', 'maxUnavailable')).toBe('50%');
+    const without = { ...least, podDisruptionBudget: { enabled: false }, topologySpreadConstraints: [] };
+    expect(render(without).map(({ kind }) => kind)).not.toContain('PodDisruptionBudget');
+    expect(Object(specOf(render(without)))).not.toHaveProperty('topologySpreadConstraints');
+  });
+
+  it('has the dashboard of the kustomization, with the label that Grafana selects by', () => {
+    const own = Object(render(all).find(({ source }) => source.endsWith('-dashboard'))?.content);
+    const component = path.join(FOLDER, 'examples/tomcat');
+    const kustomized = buildKustomization(component).find(({ source }) => source.endsWith('-dashboard'))?.content;
+    const data = (manifest: Json) => JSON.parse(String(at(manifest, 'data', 'd2-sidecar.json')));
+    const source = JSON.parse(readFileSync(path.join(ROOT, 'config/grafana/d2-sidecar.json'), 'utf8'));
+    for (const manifest of [own, kustomized]) {
+      expect(at(manifest, 'metadata', 'labels')).toMatchObject({ grafana_dashboard: '1' });
+      expect(data(manifest)).toEqual(source);
+    }
+  });
+
+  it('routes clients from outside to its Service, without a limit on the time of a call', () => {
+    const [manifests, service] = [render(all), { name: 'plant-d2-sidecar', port: { name: 'http' } }];
+    expect(at(find(manifests, 'Service'), 'spec', 'ports', 0)).toMatchObject({ name: 'http', port: 8080 });
+    const [rule] = at(find(manifests, 'Ingress'), 'spec', 'rules') as readonly Json[];
+    expect(rule).toMatchObject({ host: 'smart-web.plant.example' });
+    expect(at(rule ?? null, 'http', 'paths')).toEqual([
+      { path: '/smartWeb', pathType: 'Prefix', backend: { service } },
+    ]);
+    const route = find(manifests, 'HTTPRoute');
+    expect(at(route, 'spec', 'rules', 0)).toMatchObject({
+      ...{ timeouts: { request: '0s' }, backendRefs: [{ name: service.name, port: 8080 }] },
+    });
+    expect(() => render({ ...least, ingress: { enabled: true } })).toThrow('ingress.host: expected the name');
+    expect(() => render({ ...least, httpRoute: { enabled: true } })).toThrow('httpRoute.parentRefs: expected your');
+  });
+
   const { labels: _, ...unlabelled } = all.monitoring;
 
   it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])('labels the %s so that Prometheus finds it', (kind) => {
@@ -166,17 +232,26 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     expect([{ ...all, monitoring: unlabelled }, all, least].map(isWarned)).toEqual([true, false, false]);
   });
 
-  it.each(['serviceMonitor', 'podMonitor', 'prometheusRule'])('refuses %s without an open port', (name) => {
-    const values = { ...least, monitoring: { [name]: { enabled: true } } };
-    expect(() => render(values)).toThrow(`monitoring.${name}.enabled: nothing can be scraped`);
-  });
+  it.each(['serviceMonitor', 'podMonitor', 'prometheusRule', 'dashboard'])(
+    'refuses %s without an open port',
+    (name) => {
+      const values = { ...least, monitoring: { [name]: { enabled: true } } };
+      expect(() => render(values)).toThrow(`monitoring.${name}.enabled: nothing can be scraped`);
+    },
+  );
 
   const badRunbook = { monitoring: { prometheusRule: { runbookBaseUrl: 'docs' } } };
   it.each<[string, Json, string]>([
     ['no upstream', {}, '/upstream/url: must match pattern'],
     ['an upstream that is not an address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
     ['the upstream in two places', { config: { upstream: { url: URL } } }, '/config/upstream: must NOT be valid'],
-    ['an unknown key', { replicas: 2 }, 'must NOT have additional properties {"additionalProperty":"replicas"}'],
+    ['an unknown key', { replica: 2 }, 'must NOT have additional properties {"additionalProperty":"replica"}'],
+    ['replicas that are no number', { replicas: '2' }, '/replicas: must be integer'],
+    [
+      'a spread without a topology',
+      { topologySpreadConstraints: [{ maxSkew: 1 }] },
+      '/topologySpreadConstraints/0: must',
+    ],
     ['an unknown mode', { mode: 'proxy' }, '/mode: must be equal to one of the allowed values'],
     ['a port that is a string', { service: { port: '80' } }, '/service/port: must be integer'],
     ['a volume without a name', { extraVolumes: [{ secret: { secretName: 'x' } }] }, '/extraVolumes/0: must have'],

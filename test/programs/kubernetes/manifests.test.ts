@@ -37,8 +37,8 @@ describe('the manifests', { timeout: SLOW }, () => {
   });
 
   it('include every promised kind', () => {
-    const ofKubernetes = ['ConfigMap', 'Deployment', 'NetworkPolicy', 'Service'];
-    const kinds = [...ofKubernetes, 'PodMonitor', 'PrometheusRule', 'ServiceMonitor'].sort();
+    const ofKubernetes = ['ConfigMap', 'Deployment', 'Ingress', 'NetworkPolicy', 'PodDisruptionBudget', 'Service'];
+    const kinds = [...ofKubernetes, 'HTTPRoute', 'PodMonitor', 'PrometheusRule', 'ServiceMonitor'].sort();
     expect([...new Set(manifests.map(({ kind }) => kind))].sort()).toEqual(kinds);
   });
 
@@ -49,7 +49,7 @@ describe('the manifests', { timeout: SLOW }, () => {
   });
 });
 
-describe('the Pods', () => {
+describe('the Pods', { timeout: SLOW }, () => {
   const sidecarOf = (deployment: Manifest) => containerOf(podOf(deployment.content));
   const pods = manifests.filter((one) => one.kind === 'Deployment' && sidecarOf(one) !== null);
   const eachPod = it.each(pods.map((pod) => [pod.source, pod] as const));
@@ -83,6 +83,36 @@ describe('the Pods', () => {
     expect(ofExample('tomcat-pod-monitor')).toEqual(ofExample('tomcat'));
   });
 
+  eachPod('%s: no container has the right to ask the cluster', (_, pod) => {
+    expect(at(podOf(pod.content), 'automountServiceAccountToken')).toBe(false);
+  });
+
+  it('are spread over nodes, and evicted one at a time, by the labels that they have', () => {
+    for (const from of ['examples/tomcat', 'gateway']) {
+      const own = manifests.filter(({ source }) => source.startsWith(`${from}:`));
+      const template = at(find(own, 'Deployment'), 'spec', 'template');
+      const budget = at(find(own, 'PodDisruptionBudget'), 'spec');
+      const [spread] = at(template, 'spec', 'topologySpreadConstraints') as readonly Json[];
+      // The drain of a node waits for no replica that there is not.
+      expect(budget).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+      for (const selector of [at(budget, 'selector'), at(spread ?? null, 'labelSelector')])
+        expect(at(template, 'metadata', 'labels')).toMatchObject(Object(at(selector, 'matchLabels')));
+    }
+  });
+
+  it('get clients from outside by the Service of the example', () => {
+    for (const [from, kind, ...backend] of [
+      ['examples/ingress', 'Ingress', 'http', 'paths', 0, 'backend', 'service'],
+      ['examples/http-route', 'HTTPRoute', 'backendRefs', 0],
+    ] as const) {
+      const own = manifests.filter(({ source }) => source.startsWith(`${from}:`));
+      const { name, port } = Object(at(find(own, kind), 'spec', 'rules', 0, ...backend));
+      const service = find(own, 'Service');
+      expect(name).toBe(at(service, 'metadata', 'name'));
+      expect(at(service, 'spec', 'ports', 0)).toMatchObject(typeof port === 'number' ? { port } : port);
+    }
+  });
+
   it('have the image of this version, whose name says that it has to be replaced', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
     // .invalid is reserved (RFC 2606 section 2), so the name that kubelet repeats with ImagePullBackOff is an instruction.
@@ -92,6 +122,8 @@ describe('the Pods', () => {
   it('are native sidecars, except for the gateway', () => {
     const isNative = (pod: Manifest) => Object(sidecarOf(pod)).restartPolicy === 'Always';
     expect(pods.filter(isNative).map(({ source }) => source)).toEqual([
+      'examples/http-route: Deployment smart-web',
+      'examples/ingress: Deployment smart-web',
       'examples/minimal: Deployment smart-web',
       'examples/tomcat: Deployment smart-web',
       'examples/tomcat-pod-monitor: Deployment smart-web',
@@ -99,7 +131,7 @@ describe('the Pods', () => {
   });
 });
 
-describe('after the `sed` commands of the documents', () => {
+describe('after the `sed` commands of the documents', { timeout: SLOW }, () => {
   const copy = temporaryFolder(deferTo(afterAll));
   cpSync(path.join(ROOT, 'config'), path.join(copy, 'config'), { recursive: true });
 
@@ -128,7 +160,13 @@ describe('after the `sed` commands of the documents', () => {
 
   it('the manifests have the image of the reader’s registry, and no placeholder', () => {
     edit('docs/kubernetes.md', 'newName');
-    for (const name of ['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-monitor']) {
+    for (const name of [
+      'gateway',
+      'examples/minimal',
+      'examples/ingress',
+      'examples/tomcat',
+      'examples/tomcat-pod-monitor',
+    ]) {
       const edited = buildKustomization(path.join(copy, 'config/kubernetes', name));
       const text = JSON.stringify(edited.map(({ content }) => content));
       expect(text).toContain('"registry.example/d2-sidecar:0.1.0"');

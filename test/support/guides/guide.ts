@@ -9,6 +9,7 @@ export interface Block extends Fence {
 /** Names of files in sentences, and their paths with Debian's packages. */
 const FILES: Readonly<Record<string, string>> = {
   'sidecar.yaml': '/etc/d2-sidecar/sidecar.yaml',
+  'second.yaml': '/etc/d2-sidecar/second.yaml',
   'systemctl edit d2-sidecar': '/etc/systemd/system/d2-sidecar.service.d/override.conf',
   'server.xml': '/etc/tomcat10/server.xml',
   'prometheus.yml': '/etc/prometheus/prometheus.yml',

@@ -1,6 +1,6 @@
 /**
- * The published schemas: those of Kubernetes (its OpenAPI document) and of the Prometheus operator (its CRDs), as `kubernetes-models`
- * has them. Its validators check types and required keys and let unknown keys pass; its interfaces do not, so the compiler checks as
+ * The published schemas: those of Kubernetes (its OpenAPI document), of the Prometheus operator and the Gateway API (their CRDs), as
+ * `kubernetes-models` has them. Its validators check types and required keys and let unknown keys pass; its interfaces do not, so the compiler checks as
  * well: each manifest is written as an object literal of its interface.
  */
 import { spawnSync } from 'node:child_process';
@@ -12,6 +12,12 @@ import { ROOT } from '../install/run.ts';
 import type { Json, Manifest } from './manifests.ts';
 
 const require = createRequire(import.meta.url);
+
+/** Of groups that are not Kubernetes' own. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
+  'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
+};
 
 type Model = new (content: Json) => { validate(): void };
 
@@ -81,6 +87,5 @@ function toTypeName({ apiVersion, kind }: Manifest): string {
 }
 
 function toModule({ apiVersion }: Manifest): string {
-  const isOfOperator = apiVersion.startsWith('monitoring.coreos.com/');
-  return `${isOfOperator ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models'}/${apiVersion}`;
+  return `${PACKAGES[apiVersion.split('/')[0] ?? ''] ?? 'kubernetes-models'}/${apiVersion}`;
 }

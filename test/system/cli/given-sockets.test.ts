@@ -148,6 +148,8 @@ describe('sockets that the process is given', () => {
     const sidecar = start([monitor.fd], args, { names: 'monitor' });
     monitor.free();
     expect((await sidecar.listening(1))[0]).toMatchObject({ monitor: `127.0.0.1:${monitor.port}` });
+    // Somebody who wrote 0.0.0.0 expects to reach it from elsewhere.
+    expect(sidecar.text()).toContain(`monitor.host: 0.0.0.0, but the socket from LISTEN_FDS is on 127.0.0.1:`);
   });
 
   it('are none without LISTEN_PID of this process', async () => {

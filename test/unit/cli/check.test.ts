@@ -105,7 +105,9 @@ it('check reports nothing about a writable access log and state', async () => {
 
 describe('check as another user', () => {
   const config = () => `monitor: { auth: { tokensFile: ${at('tokens')} } }`;
-  const unit = { user: 'd2-sidecar', group: undefined, folders: [], unit: '/u/d2-sidecar.service' };
+  const unit = {
+    ...{ user: 'd2-sidecar', group: undefined, folders: [], unit: '/u/d2-sidecar.service', hidesServer: false },
+  };
   let became: unknown[];
   beforeEach(() => {
     became = [];
@@ -133,6 +135,16 @@ describe('check as another user', () => {
     expect([became, output.stderr]).toEqual([[], '']);
   });
 
+  it.each([
+    ['', 1],
+    ['jvm: { source: none }', 0],
+    ['jvm: { http: { kind: tomcat-status, url: "http://127.0.0.1:8080/manager" } }', 0],
+  ])('says the missing line of a unit that hides the server’s process, where %s', async (yaml, lines) => {
+    const hiding = async () => ({ ...unit, hidesServer: true });
+    await check(sources(yaml), output, { isRoot: true, find: hiding, become }).catch(() => undefined);
+    expect(output.stderr.match(/service: .*: add "ProtectProc=default" to \[Service\]$/gm) ?? []).toHaveLength(lines);
+  });
+
   it('is refused without root, and for unknown users', async () => {
     const refuse = () => {
       throw Object.assign(new Error('no'), { code: 'ERR_UNKNOWN_CREDENTIAL' });
@@ -158,24 +170,27 @@ const write = (file: string, text: string) => {
 const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
 const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
 const SHIPPED =
-  '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\nStateDirectory=d2-sidecar a:b\nLogsDirectory=d2-sidecar\n[Install]\n';
+  '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\nProtectProc=invisible\nStateDirectory=d2-sidecar a:b\nLogsDirectory=d2-sidecar\n[Install]\n';
 
 it('the installed service has a user unless its unit runs as root, and none without a unit', async () => {
   expect(await findService(folder.path)).toBeUndefined();
   write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
-  expect(await findService(folder.path)).toEqual({ user: undefined, group: undefined, folders: [], unit: at(UNIT) });
+  expect(await findService(folder.path)).toEqual({
+    ...{ user: undefined, group: undefined, folders: [], unit: at(UNIT), hidesServer: false },
+  });
 });
 
 it('the installed service is read from the section Service: user, group, and the folders that a start makes', async () => {
   write(UNIT, SHIPPED);
   expect(await findService(folder.path)).toEqual({
-    ...{ user: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) },
+    ...{ user: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT), hidesServer: false },
     folders: ['/var/lib/d2-sidecar', '/var/lib/a', '/var/log/d2-sidecar'],
   });
 });
 
 it('check does not warn of files in folders that the start of the service makes', async () => {
-  const find = async () => ({ user: undefined, group: undefined, folders: [at('state'), at('log')], unit: at(UNIT) });
+  const service = { user: undefined, group: undefined, unit: at(UNIT), hidesServer: false };
+  const find = async () => ({ ...service, folders: [at('state'), at('log')] });
   const files = `state: { file: ${at('state', 's')} }\naccessLog: { file: ${at('log', 'a')} }`;
   expect(await check(sources(files), output, { ...SELF, find })).toBe(0);
   expect(output.stderr).toBe('');
@@ -194,4 +209,16 @@ it('the user of the installed service is that of the last drop-in by name; a uni
   expect(await findService(folder.path)).toMatchObject({ user: 'other' });
   write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
   expect(await findService(folder.path)).toMatchObject({ user: 'own', unit: at(OWN_UNIT) });
+});
+
+it('a drop-in with the server’s user hides its process unless it says otherwise', async () => {
+  write(UNIT, SHIPPED);
+  const isHidden = async (dropIn: string) => {
+    write(`${OWN_UNIT}.d/override.conf`, dropIn);
+    return (await findService(folder.path))?.hidesServer;
+  };
+  const server = '[Service]\nUser=tomcat\nGroup=tomcat\n';
+  expect(await isHidden(server)).toBe(true);
+  expect(await isHidden(`${server}ProtectProc=default\n`)).toBe(false);
+  expect(await isHidden('[Service]\nLimitNOFILE=1024\n')).toBe(false);
 });

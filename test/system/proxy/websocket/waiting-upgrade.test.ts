@@ -50,7 +50,8 @@ describe('a client that asks for a WebSocket', () => {
     upstream.send(NO_CONTENT);
     await client.ended();
     expect(client.received).toBe(NO_CONTENT);
-    expect(await stand.endings(2)).toEqual(['completed', 'cancelled']);
+    // The first call counts a second later: its client could have left.
+    expect(await stand.endings(2)).toEqual(['cancelled', 'completed']);
     await stand.allClosed();
     expect(upstream.received).not.toContain('Upgrade');
   });
