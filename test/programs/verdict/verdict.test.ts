@@ -1,7 +1,6 @@
 /**
  * The situations that operators meet, each by real processes: within 12 s the verdict names the culprit, and the page shows the same
- * sentence. No trouble ends as `fine`. The network and TLS are in network.test.ts; calls that hang, a deadlock and busy request threads
- * in test/programs/hanging.test.ts.
+ * sentence. No trouble ends as `fine`. The network and TLS are in network.test.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -47,6 +46,9 @@ const NO_MEMORY = expected('calls-fail', 'server', /^The server: 100 % of the ca
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
 const HUNG = expected('hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: 4 calls/);
 const PROCESSORS = expected('processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/);
+const HOLDS = expected('hung-calls', 'server', /^The server: rpc Plant\.Hold hangs: 4 calls/);
+const NO_THREADS = expected('no-threads', 'server', /^The server: all its 10 request threads are busy/);
+const DEADLOCK = expected('deadlock', 'server', /^The server: a deadlock, which only a restart ends \(2 threads/);
 const DESCRIPTORS = expected('descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/);
 const LEFT = expected('clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/);
 const SLOW = expected('clients-slow', 'client', /^Clients, .* waited .* for their clients/);
@@ -250,11 +252,12 @@ function withJvm(chromium: Chromium): void {
   }, TIMEOUT_MS);
 
   const rpc = (path: string, name: string) => ({ methods: ['GET'], path, kind: 'rpc', name });
-  const before = (provoke: NonNullable<Trouble['provoke']>): Trouble => ({
+  const before = (provoke: NonNullable<Trouble['provoke']>, more = {}): Trouble => ({
     ...{ url: `${tomcat.origin}/beans`, application: 'beans', provoke },
     config: {
       jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
-      rest: { rules: [rpc('/burn', 'Plant.Burn'), rpc('/fill', 'Plant.Fill')] },
+      rest: { rules: ['Hold', 'Burn', 'Fill'].map((name) => rpc(`/${name.toLowerCase()}`, `Plant.${name}`)) },
+      ...more,
     },
   });
   const get = ({ listen }: SidecarProcess, target: string, count: number) =>
@@ -283,6 +286,26 @@ function withJvm(chromium: Chromium): void {
     execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${open + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
+  });
+
+  situation('names the call that hangs', HOLDS, () =>
+    before((sidecar) => {
+      void get(sidecar, 'hold', 4);
+    }),
+  );
+
+  situation('says that all request threads are busy', NO_THREADS, (until) => {
+    until(() => fetch(`${tomcat.origin}/beans/hold?release`));
+    // Four are still held, and the status page takes the tenth.
+    return before((sidecar) => {
+      void get(sidecar, 'hold', 5);
+    });
+  });
+
+  situation('finds a deadlock', DEADLOCK, async (until) => {
+    await fetch(`${tomcat.origin}/beans/deadlock`);
+    const threads = { whenCallRuns: '2s', folder: temporaryFolder(until), atMostEvery: '1s' };
+    return before((sidecar) => get(sidecar, 'burn?ms=4000', 1), { diagnosis: { threads } });
   });
 
   situation('names the call that fails since no memory is left', NO_MEMORY, () =>
