@@ -1,15 +1,23 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
-import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
+import { formatCount, formatRate } from '../base/figures.ts';
+import { DataTable, type TableProps } from './data-table.tsx';
 import { explain, Term } from './explanations.tsx';
 import { formatFailed, formatTime } from './format.ts';
-import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, selectTimerFacts } from './item-facts.ts';
+import { type Fact, rowsOfSession, selectTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
 import type { ItemState, PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { Spark } from './spark.tsx';
-import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
+import {
+  describeConnection,
+  describeUser,
+  measuredSteps,
+  SESSION_CALL_COLUMNS,
+  SESSION_OBJECT_COLUMNS,
+} from './table-columns.ts';
+import { type Sort, sortRows } from './table-model.ts';
 import { TABLES } from './tables.tsx';
 
 export interface ItemProps {
@@ -142,7 +150,7 @@ interface SessionBodyProps {
 
 function SessionBody({ row, document, nowMs }: SessionBodyProps) {
   const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
-  const { calls, objects } = rowsOfSession(document);
+  const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
   const facts: Fact[] =
     row === undefined
       ? []
@@ -163,90 +171,38 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
     <>
       <Facts facts={facts} />
       <h4>Calls</h4>
-      {calls.length === 0 ? <p class="empty">This session has called nothing.</p> : <SessionCalls calls={calls} />}
+      <SmallTable
+        caption="Calls of the session"
+        columns={SESSION_CALL_COLUMNS}
+        rows={calls}
+        sortedBy="count"
+        keyOf={({ kind, name }) => `${kind} ${name}`}
+        emptyText="This session has called nothing."
+        nowMs={nowMs}
+      />
       <h4>Objects</h4>
-      {objects.length === 0 ? (
-        <p class="empty">This session monitors and reads no objects.</p>
-      ) : (
-        <SmallTable
-          caption="Objects of the session"
-          heads={[
-            ['Object', 'object.name'],
-            ['Subscriptions', 'object.subscriptions'],
-            ['Values', 'object.values'],
-          ]}
-          rows={objects.map(({ name, subscriptions, values }) => [
-            name,
-            formatCount(subscriptions),
-            formatCount(values),
-          ])}
-        />
-      )}
+      <SmallTable
+        caption="Objects of the session"
+        columns={SESSION_OBJECT_COLUMNS}
+        rows={objects}
+        sortedBy="subscriptions"
+        keyOf={({ name }) => name}
+        emptyText="This session monitors and reads no objects."
+        nowMs={nowMs}
+      />
     </>
   );
 }
 
-function SessionCalls({ calls }: { calls: readonly SessionCall[] }) {
-  return (
-    <SmallTable
-      caption="Calls of the session"
-      heads={[
-        ['Name', 'call.name'],
-        ['Kind', 'call.name'],
-        ['Calls', 'call.count'],
-        ['p50', 'session.timer'],
-        ['p99', 'session.timer'],
-        ['Errors', 'session.errors'],
-      ]}
-      rows={calls.map(({ name, kind, timer, errors }) => [
-        name,
-        kind,
-        formatCount(countOf(timer)),
-        formatDuration(secondsOf(timer, 'p50')),
-        formatDuration(secondsOf(timer, 'p99')),
-        formatCount(errors),
-      ])}
-    />
-  );
-}
-
-interface SmallTableProps {
-  readonly caption: string;
-  readonly heads: readonly (readonly [string, DefinitionKey])[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/** For at most a few hundred rows (metrics.maxNamesPerSession): it draws them all. */
-function SmallTable({ caption, heads, rows }: SmallTableProps) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
-    <section class="small-table" tabIndex={0} aria-label={caption}>
-      <table>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {heads.map(([label, def], at) => (
-              <th key={label} scope="col" class={at === 0 ? '' : 'number'}>
-                <Term def={def}>{label}</Term>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([first, ...rest]) => (
-            <tr key={`${rest[0]} ${first}`}>
-              <th scope="row">{first}</th>
-              {rest.map((text, at) => (
-                <td key={heads[at + 1]?.[0]} class="number" data-def={heads[at + 1]?.[1]}>
-                  {text}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
+/** A table whose sorting is not in the link, without a filter. */
+function SmallTable<Row>({
+  sortedBy,
+  ...table
+}: { sortedBy: string } & Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort'>) {
+  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
+  const { rows, columns } = table;
+  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  return <DataTable {...table} shown={shown} sort={sort} onSort={setSort} />;
 }
 
 function Facts({ facts }: { facts: readonly Fact[] }) {

@@ -1,7 +1,8 @@
 /** The tables and their tabs. */
 import { formatCount, formatDuration } from '../base/figures.ts';
-import { type Cells, DataTable } from './data-table.tsx';
+import { type Cells, Cut } from './data-table.tsx';
 import { Term } from './explanations.tsx';
+import { FilteredTable } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';
 import { formatRoute, PERSONAL_TABLES } from './route.ts';
@@ -125,7 +126,7 @@ export function Table({ state, application, nowMs }: TablesProps) {
   }
   const definition = TABLES[table.kind] as TableOf<never>;
   return (
-    <DataTable
+    <FilteredTable
       key={table.kind}
       {...definition}
       caption={definition.name}
@@ -168,8 +169,12 @@ function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
 
 function UserOf({ row: { userName, sessionId }, application }: { row: SingleCallRow; application: string }) {
   const name = userName ?? '(unknown)';
-  if (sessionId === null) return <>{name}</>;
-  return <a href={formatRoute({ application, table: 'sessions', item: sessionId })}>{name}</a>;
+  if (sessionId === null) return <Cut text={name} />;
+  return (
+    <a href={formatRoute({ application, table: 'sessions', item: sessionId })} aria-label={name}>
+      <Cut text={name} />
+    </a>
+  );
 }
 
 function Hidden() {

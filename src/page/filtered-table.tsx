@@ -1,0 +1,77 @@
+/** A table with its filter, which keeps the order of its rows while the reader points at them. */
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { formatCount } from '../base/figures.ts';
+import { DataTable, type TableProps } from './data-table.tsx';
+import { Term } from './explanations.tsx';
+import { filterRows, holdOrder, type Sort, sortRows } from './table-model.ts';
+
+export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
+  /** Key of the column that sorts it first, descending. */
+  readonly sortedBy: string;
+  /** Whether a row had errors. If given, a checkbox filters for such rows. */
+  readonly hasErrors?: (row: Row) => boolean;
+  /** The text to filter by. */
+  readonly filterText: (row: Row) => string;
+}
+
+export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
+  const { caption, columns, rows, sortedBy, hasErrors, filterText } = props;
+  const [filter, setFilter] = useState('');
+  const [onlyErrors, setOnlyErrors] = useState(false);
+  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
+  const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);
+  const sorted = useMemo(() => {
+    const wanted = onlyErrors && hasErrors !== undefined ? rows.filter(hasErrors) : rows;
+    return sortRows(filterRows(wanted, filter, filterText), columns, sort);
+  }, [rows, columns, filter, onlyErrors, sort, hasErrors, filterText]);
+  const shown = hold.freeze(sorted);
+  return (
+    <div class="data-table">
+      <div class="table-tools">
+        <label class="filter">
+          <span class="hidden">Filter {caption}</span>
+          <input
+            type="search"
+            placeholder={`Filter ${caption}`}
+            value={filter}
+            onInput={(event) => setFilter(event.currentTarget.value)}
+          />
+        </label>
+        {hasErrors && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={onlyErrors}
+              onInput={(event) => setOnlyErrors(event.currentTarget.checked)}
+            />
+            with errors
+          </label>
+        )}
+        <output class="table-count">
+          <Term def="table.count">
+            {shown.length === rows.length
+              ? formatCount(rows.length)
+              : `${formatCount(shown.length)} of ${formatCount(rows.length)}`}
+          </Term>
+        </output>
+      </div>
+      <DataTable {...props} shown={shown} sort={sort} onSort={setSort} onHold={hold.set} />
+    </div>
+  );
+}
+
+/**
+ * Freezes the row order while the pointer is over the table, so that a row stays where it is about to be clicked;
+ * numbers still change. `criteria` names sorting and filter: a change reorders at once.
+ */
+function useHold<Row>(keyOf: (row: Row) => string, criteria: string) {
+  const [isHeld, set] = useState(false);
+  const held = useRef<{ readonly criteria: string; readonly order: ReadonlyMap<string, number> }>(undefined);
+  const freeze = (sorted: readonly Row[]): readonly Row[] => {
+    const known = isHeld && held.current?.criteria === criteria ? held.current.order : undefined;
+    const shown = known === undefined ? sorted : holdOrder(sorted, known, keyOf);
+    held.current = isHeld ? { criteria, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
+    return shown;
+  };
+  return { set, freeze };
+}
