@@ -66,6 +66,10 @@ export const DEFINITIONS = {
     term: 'Verdict',
     text: 'The first rule that applies to the last minute. It says where to look first, and proves nothing. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
   },
+  usual: {
+    term: 'Usual',
+    text: 'The median of the minutes of the hour before. Up or down is a difference of more than a fifth.',
+  },
   'minute.rate': {
     term: 'Calls a second',
     text: 'Answered RPC and SBA calls, divided by the seconds of the last minute. A held poll is no call.',
@@ -110,6 +114,11 @@ export const DEFINITIONS = {
     term: 'Duration of calls',
     text: '50, 95 and 99 of 100 calls of the step were quicker than p50, p95 and p99.',
     notes: ['clock', 'step'],
+  },
+  'chart.times': {
+    term: 'Time of a call',
+    text: 'The mean of all calls that ended, of every kind: the time at the server, and on top of it the time in which only the client held them up.',
+    notes: ['step'],
   },
   'chart.errors': {
     term: 'Errors',

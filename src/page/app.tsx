@@ -1,12 +1,13 @@
 /** The whole page, rendered from one state. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 import type { Credential } from './api.ts';
 import type { Charted } from './chart-specs.ts';
+import { Events } from './events.tsx';
 import { DefinitionList, Tooltip } from './explanations.tsx';
-import { Figures } from './figures.tsx';
+import { MinuteFigures } from './figures.tsx';
 import { Header } from './header.tsx';
-import { sumUpMinute } from './history-points.ts';
+import { selectUsualMinutes, sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, readNowMs } from './page-state.ts';
@@ -92,7 +93,9 @@ interface NumbersProps {
 function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
   const points = state.histories.get(application.name) ?? [];
   const { route } = state;
-  const minute = sumUpMinute(points, application.history.stepSeconds);
+  const { stepSeconds } = application.history;
+  const minute = sumUpMinute(points, stepSeconds);
+  const minutes = useMemo(() => selectUsualMinutes(points, stepSeconds), [points, stepSeconds]);
   return (
     <>
       <Situation
@@ -104,8 +107,22 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
         rules={state.rules}
         onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))}
       />
-      <Figures application={application} minute={minute} heapMax={live.jvm.heapMax} />
+      <MinuteFigures application={application} minute={minute} minutes={minutes} heapMax={live.jvm.heapMax} />
       <div class="columns">
+        <div class="side">
+          <section class="panel tables" aria-labelledby="tables-heading">
+            <h2 id="tables-heading" class="hidden" tabIndex={-1}>
+              Calls, objects and sessions
+            </h2>
+            <Tabs state={state} application={application} />
+            {route.item === undefined ? (
+              <Table state={state} application={application} nowMs={nowMs} />
+            ) : (
+              <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
+            )}
+          </section>
+          <Events marks={state.marks} nowMs={nowMs} />
+        </div>
         <TimeCharts
           application={application}
           points={points}
@@ -116,17 +133,6 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
           charted={selectCharted(live)}
           onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
         />
-        <section class="panel tables" aria-labelledby="tables-heading">
-          <h2 id="tables-heading" class="hidden" tabIndex={-1}>
-            Calls, objects and sessions
-          </h2>
-          <Tabs state={state} application={application} />
-          {route.item === undefined ? (
-            <Table state={state} application={application} nowMs={nowMs} />
-          ) : (
-            <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
-          )}
-        </section>
       </div>
     </>
   );

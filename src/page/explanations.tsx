@@ -2,6 +2,7 @@
  * Shows the meaning of a number on hover, focus or touch. One set of listeners on the document handles every element
  * with `data-def`, `data-more` (the details of a row) or `data-cut` (a text that may be cut). Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { DEFINITIONS, type Definition, type DefinitionKey, NOTES, toPlainText } from '../base/definitions.ts';
 
@@ -35,7 +36,7 @@ export function explain(key: DefinitionKey): string {
 }
 
 /** A label that can get the focus to show its explanation. */
-export function Term({ def, children }: { def: DefinitionKey; children: string }) {
+export function Term({ def, children }: { def: DefinitionKey; children: ComponentChildren }) {
   return (
     <button type="button" class="term" {...explained(def)}>
       {children}

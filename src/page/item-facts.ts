@@ -2,14 +2,8 @@
 
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatDuration, formatRate } from '../base/figures.ts';
+import type { Figure } from './figures.tsx';
 import type { MetricsDocument } from './live-data.ts';
-
-export interface Fact {
-  readonly def: DefinitionKey;
-  readonly label: string;
-  readonly value: string;
-  readonly isBad?: boolean;
-}
 
 export type Timer = Readonly<Record<string, number | string>>;
 
@@ -50,13 +44,13 @@ export function secondsOf(timer: Timer, field: string): number | null {
   return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
 }
 
-export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
+export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Figure[] {
   return [
     ...Object.entries(RATES).map(
-      ([field, label]): Fact => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) }),
+      ([field, label]): Figure => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) }),
     ),
     ...Object.entries(DURATIONS).map(
-      ([field, label]): Fact => ({ def, label, value: formatDuration(secondsOf(timer, field)) }),
+      ([field, label]): Figure => ({ def, label, value: formatDuration(secondsOf(timer, field)) }),
     ),
   ];
 }

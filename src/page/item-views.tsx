@@ -4,8 +4,9 @@ import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatRate } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { explain, Term } from './explanations.tsx';
+import { type Figure, FigureList } from './figures.tsx';
 import { formatFailed, formatTime } from './format.ts';
-import { type Fact, rowsOfSession, selectTimerFacts } from './item-facts.ts';
+import { rowsOfSession, selectTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
 import type { ItemState, PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
@@ -33,7 +34,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   const row = findRow(state, application, name);
   return (
     <article class="item">
-      <a class="back" href={formatRoute({ application: application.name, table, item: undefined })}>
+      <a class="back" href={formatRoute({ application: application.name, table })}>
         ‹ All {TABLES[table].name}
       </a>
       <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
@@ -97,8 +98,8 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
     <>
-      <Facts
-        facts={[
+      <FigureList
+        figures={[
           { def: 'call.count', label: 'Calls', value: formatCount(Number(timer.count ?? 0)) },
           {
             def: 'call.errors',
@@ -124,8 +125,8 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
   const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.subscriptions ?? 0;
   return (
     <>
-      <Facts
-        facts={[
+      <FigureList
+        figures={[
           { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
           { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.values ?? 0)) },
           {
@@ -151,7 +152,7 @@ interface SessionBodyProps {
 function SessionBody({ row, document, nowMs }: SessionBodyProps) {
   const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
   const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
-  const facts: Fact[] =
+  const facts: Figure[] =
     row === undefined
       ? []
       : [
@@ -169,7 +170,7 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
         ];
   return (
     <>
-      <Facts facts={facts} />
+      <FigureList figures={facts} />
       <h4>Calls</h4>
       <SmallTable
         caption="Calls of the session"
@@ -203,21 +204,6 @@ function SmallTable<Row>({
   const { rows, columns } = table;
   const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   return <DataTable {...table} shown={shown} sort={sort} onSort={setSort} />;
-}
-
-function Facts({ facts }: { facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(({ def, label, value, isBad }) => (
-        <div key={`${def} ${label}`} class={isBad === true ? 'bad' : ''} data-def={def}>
-          <dt>
-            <Term def={def}>{label}</Term>
-          </dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
 
 function Reading({ defs }: { defs: readonly DefinitionKey[] }) {

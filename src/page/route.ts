@@ -42,7 +42,7 @@ export function parseRoute(hash: string): Route {
   };
 }
 
-export function formatRoute({ application, table, item }: Route): string {
+export function formatRoute({ application, table, item }: Partial<Route> & Pick<Route, 'table'>): string {
   const parts = [formatSegment(application ?? ''), table, ...(item === undefined ? [] : [item])];
   return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }

@@ -11,8 +11,8 @@ import type { Column } from './table-model.ts';
 const STEPS_PER_COUNT = 5;
 
 /** Widths for the usual texts. */
-const NUMBER_PX = 84;
-const ERRORS_PX = 130;
+const NUMBER_PX = 72;
+const ERRORS_PX = 124;
 const TIME_PX = 96;
 const TEXT_PX = 140;
 
@@ -40,7 +40,7 @@ export function measuredSteps({ spark }: CallRow, seq: number): readonly (number
 export const CALL_COLUMNS: readonly Column<CallRow>[] = [
   text('name', 'Name', 'call.name'),
   leaves(3, number('count', 'Calls', 'call.count', formatCount)),
-  leaves(4, number('rate', 'Rate /s', 'call.rate', formatRate)),
+  leaves(4, { ...number<CallRow>('rate', 'Rate /s', 'call.rate', formatRate), widthPx: 84 }),
   leaves(2, number('p50', 'p50', 'call.p50', formatDuration)),
   number('p99', 'p99', 'call.p99', formatDuration),
   failed('call.errors', ({ ended }) => ended),
@@ -58,7 +58,7 @@ export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
     widthPx: 116,
   }),
   leaves(1, number('values', 'Values', 'object.values', formatCount)),
-  number('rate', 'Values /s', 'object.rate', formatRate),
+  { ...number<ObjectRow>('rate', 'Values /s', 'object.rate', formatRate), widthPx: 92 },
 ];
 
 export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
@@ -70,14 +70,14 @@ export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
   }),
   leaves(1, text('remoteAddress', 'Address', 'session.address')),
   leaves(3, { ...time<SessionRow>('createTime', 'Since', 'session.since'), widthPx: 148 }),
-  leaves(4, time('lastActivityTime', 'Last activity', 'session.active')),
-  number('requests', 'Requests', 'session.requests', formatCount),
+  leaves(4, { ...time<SessionRow>('lastActivityTime', 'Last activity', 'session.active'), widthPx: 112 }),
+  { ...number<SessionRow>('requests', 'Requests', 'session.requests', formatCount), widthPx: 92 },
   failed('session.errors', ({ requests }) => requests),
 ];
 
 export const PATH_COLUMNS: readonly Column<PathRow>[] = [
   text('path', 'Path', 'path.name'),
-  number('count', 'Requests', 'path.count', formatCount),
+  { ...number<PathRow>('count', 'Requests', 'path.count', formatCount), widthPx: 92 },
   number('p95', 'p95', 'path.p95', formatDuration),
 ];
 

@@ -49,7 +49,7 @@ const STACKED_BELOW_PX = 480;
 const ROW_PX = 30;
 const STACKED_ROW_PX = 56;
 /** Of the first column. */
-const NAME_PX = 200;
+const NAME_PX = 180;
 const MORE_PX = 36;
 
 /** Rows whose text contains all words of `filter`, ignoring case. */
@@ -108,8 +108,8 @@ export function layoutColumns<Row>(columns: readonly Column<Row>[], tablePx: num
   const shown = columns.filter((column) => !left.has(column));
   // Figures are never cut; their heads have the least width.
   const widths = shown.slice(1).map(({ widthPx, isCut }) => {
-    if (isCut !== true) return 'max-content';
-    return isStacked ? `minmax(${widthPx}px, 1fr)` : `${widthPx}px`;
+    if (isStacked) return `minmax(${isCut === true ? `${widthPx}px` : 'max-content'}, 1fr)`;
+    return isCut === true ? `${widthPx}px` : 'max-content';
   });
   const name = isStacked ? [] : [`minmax(${NAME_PX}px, 1fr)`];
   const more = left.size > 0 ? [`${MORE_PX}px`] : [];

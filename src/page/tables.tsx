@@ -1,7 +1,7 @@
 /** The tables and their tabs. */
 import { formatCount, formatDuration } from '../base/figures.ts';
 import { type Cells, Cut } from './data-table.tsx';
-import { Term } from './explanations.tsx';
+import { FigureList } from './figures.tsx';
 import { FilteredTable } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';
@@ -63,7 +63,7 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
     keyOf: ({ path }) => path,
     filterText: ({ path }) => path,
-    href: (_row, application) => formatRoute({ application, table: 'unclassified', item: undefined }),
+    href: (_row, application) => formatRoute({ application, table: 'unclassified' }),
   },
 };
 
@@ -104,7 +104,7 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
         {(Object.keys(TABLES) as TableKind[]).map((kind) => (
           <li key={kind}>
             <a
-              href={formatRoute({ application: application.name, table: kind, item: undefined })}
+              href={formatRoute({ application: application.name, table: kind })}
               aria-current={state.route.table === kind ? 'page' : undefined}
             >
               {TABLES[kind].name}
@@ -153,16 +153,15 @@ function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<ne
 
 /** Calls of kind `session` have no view. */
 function formatCallHash({ kind, name }: SingleCallRow, application: string): string {
-  if (kind === 'session') return formatRoute({ application, table: 'sessions', item: undefined });
+  if (kind === 'session') return formatRoute({ application, table: 'sessions' });
   return formatRoute({ application, table: kind === 'object' ? 'objects' : kind, item: name });
 }
 
 /** The bar compares with the longest in the table. */
 function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
   return (
-    <span class="age">
-      <span class="age-bar" style={{ width: `${longestS === 0 ? 0 : (100 * seconds) / longestS}%` }} />
-      <span class="age-text">{formatDuration(seconds)}</span>
+    <span class="age" style={{ '--share': `${longestS === 0 ? 0 : (100 * seconds) / longestS}%` }}>
+      {formatDuration(seconds)}
     </span>
   );
 }
@@ -194,16 +193,11 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
         User names, addresses and single sessions need the role <code>sessions</code>; you have the role{' '}
         <code>metrics</code>.
       </p>
-      <dl class="facts">
-        {types.map((type) => (
-          <div key={type} data-def="now.sessions">
-            <dt>
-              <Term def="now.sessions">{describeConnection(type)}</Term>
-            </dt>
-            <dd>{formatCount(sessions[type])}</dd>
-          </div>
-        ))}
-      </dl>
+      <FigureList
+        figures={types.map((type) => ({
+          ...{ def: 'now.sessions', label: describeConnection(type), value: formatCount(sessions[type]) },
+        }))}
+      />
     </div>
   );
 }

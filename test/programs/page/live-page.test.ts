@@ -128,14 +128,14 @@ describeInChromium('the live page', (chromium) => {
     ['the SBAs', '#/smartWeb/sba', '.data-table'],
     ['the objects', '#/smartWeb/objects', '.data-table'],
     ['the sessions', '#/smartWeb/sessions', '.data-table'],
-    ['one RPC', '#/smartWeb/rpc/E.Reports.Fails', '.facts', 'Calls\n15', 'Errors\n15 (100 %)'],
-    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts', 'Values\n10'],
-    ['one session', '#/smartWeb/sessions', '.facts'],
+    ['one RPC', '#/smartWeb/rpc/E.Reports.Fails', '.tables .figure', 'Calls\n15', 'Errors\n15 (100 %)'],
+    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.tables .figure', 'Values\n10'],
+    ['one session', '#/smartWeb/sessions', '.tables .figure'],
   ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place, ...facts) => {
     await page.goto(`${harness.url}${hash}`);
     if (name === 'one session') await live.table('Sessions').getByRole('link', { name: 'anna' }).click();
     await page.locator(place).first().waitFor();
-    expect(await page.locator('.facts > div').allInnerTexts()).toEqual(expect.arrayContaining(facts));
+    expect(await page.locator('.tables .figure').allInnerTexts()).toEqual(expect.arrayContaining(facts));
     expect(await unexplainedNumbers(page)).toEqual([]);
     const { count, missing } = await explanationsByKeyboard(page);
     expect(missing).toEqual([]);
@@ -293,7 +293,7 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     await chooser.selectOption('other/plant');
     await page.getByRole('link', { name: 'E.Second.Run' }).click();
     await live.seeHeading('E.Second.Run');
-    await page.locator('.facts').waitFor();
+    await page.locator('.tables .figure').waitFor();
     expect(page.url()).toMatch(/#\/other%2Fplant\/rpc\/E\.Second\.Run$/);
     await page.reload();
     await live.seeHeading('E.Second.Run');

@@ -141,7 +141,7 @@ describeInChromium('the tables', (chromium) => {
       await page.setViewportSize({ width, height: 900 });
       await told.follow('Slowest of the hour');
       await cells('Slowest of the hour').first().waitFor();
-    // The longest of the first ones.
+      // The longest of the first ones.
       const lengths = (await cells('Slowest of the hour').allInnerTexts()).slice(0, 8).map(({ length }) => length);
       const at = lengths.indexOf(Math.max(...lengths));
       const name = (await cells('Slowest of the hour').allInnerTexts())[at] ?? '';
