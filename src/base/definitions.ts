@@ -64,11 +64,11 @@ export interface Definition {
 export const DEFINITIONS = {
   verdict: {
     term: 'Verdict',
-    text: 'The first rule that applies to the last minute. It says where to look first, and proves nothing. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
+    text: 'The first rule that applies to the last minute. A hint, no proof. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
   },
   usual: {
     term: 'Usual',
-    text: 'The median of the minutes of the hour before. Up or down is a difference of more than a fifth.',
+    text: "The median of the hour's minutes; up or down by more than a fifth.",
   },
   'minute.rate': {
     term: 'Calls a second',
@@ -117,12 +117,12 @@ export const DEFINITIONS = {
   },
   'chart.times': {
     term: 'Time of a call',
-    text: 'The mean of all calls that ended, of every kind: the time at the server, and on top of it the time in which only the client held them up.',
+    text: 'Mean of all ended calls: at the server, and on top the client wait.',
     notes: ['step'],
   },
   'chart.errors': {
     term: 'Errors',
-    text: 'Calls with status 500 and above or without an answer; and calls of all applications whose client left, which are no errors of the server.',
+    text: 'Failed calls (status 500 and above, or no answer), and calls of all applications whose client left.',
     notes: ['step'],
   },
   'chart.heap': {

@@ -9,12 +9,15 @@ import { MinuteFigures } from './figures.tsx';
 import { Header } from './header.tsx';
 import { selectUsualMinutes, sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
+import { Keys } from './keys.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, readNowMs } from './page-state.ts';
+import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { Store } from './store.ts';
+import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
@@ -56,6 +59,7 @@ export function App({ store, onCredential }: AppProps) {
       </main>
       <footer>
         <DefinitionList />
+        <Keys />
         <p>
           The same numbers for programs: <ForPrograms path="metrics" state={state} />,{' '}
           <ForPrograms path="openapi.json" state={state} />
@@ -70,6 +74,15 @@ export function App({ store, onCredential }: AppProps) {
 /** Plain text if the browser cannot follow a link: it cannot send a token, and would ask for a password itself. */
 function ForPrograms({ path, state: { live, credential } }: { path: string; state: PageState }) {
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
+}
+
+/** Each choice is a step back, but not each letter of a filter. */
+function changeView(store: Store<PageState>, change: Partial<TableView>): void {
+  const { route } = store.state;
+  const next = { ...route, view: { ...route.view, ...change } };
+  const [method, hash] = [change.filter === undefined ? 'pushState' : 'replaceState', formatRoute(next)] as const;
+  history[method](null, '', hash);
+  store.update((state) => ({ ...state, route: next }));
 }
 
 function selectCharted({ jvm, server }: Live): Charted {
@@ -116,7 +129,12 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
             </h2>
             <Tabs state={state} application={application} />
             {route.item === undefined ? (
-              <Table state={state} application={application} nowMs={nowMs} />
+              <Table
+                state={state}
+                application={application}
+                nowMs={nowMs}
+                onView={(change) => changeView(store, change)}
+              />
             ) : (
               <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
             )}

@@ -26,7 +26,7 @@ export interface TableProps<Row> {
   readonly shown: readonly Row[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
-  /** Called when the reader begins and ends to point at rows. */
+  /** Called when the reader begins and ends to point at the table, or to have a row in focus. */
   readonly onHold?: (isHeld: boolean) => void;
   readonly keyOf: (row: Row) => string;
   readonly href?: (row: Row) => string;
@@ -43,7 +43,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
   const { box, top, height, width } = usePlace();
   const layout = useMemo(() => layoutColumns(columns, width), [columns, width]);
   const slice = sliceRows(shown.length, layout.rowPx, top, height);
-  const hold = (isHeld: boolean) => () => onHold?.(isHeld);
+  const hold = () => onHold?.(box.current?.matches(':hover, :has(tbody :focus)') === true);
   return (
     <section
       class={layout.isStacked ? 'scroller stacked' : 'scroller'}
@@ -51,8 +51,10 @@ export function DataTable<Row>(props: TableProps<Row>) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
       tabIndex={0}
       aria-label={`${caption}, scrollable`}
-      onPointerEnter={hold(true)}
-      onPointerLeave={hold(false)}
+      onPointerEnter={hold}
+      onPointerLeave={hold}
+      onFocusIn={hold}
+      onFocusOut={hold}
     >
       <table aria-rowcount={shown.length + 1} style={{ gridTemplateColumns: layout.template }}>
         <caption class="hidden">{caption}</caption>

@@ -3,22 +3,23 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { filterRows, holdOrder, type Sort, sortRows } from './table-model.ts';
+import { filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
 
 export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
   /** Key of the column that sorts it first, descending. */
   readonly sortedBy: string;
   /** Whether a row had errors. If given, a checkbox filters for such rows. */
   readonly hasErrors?: (row: Row) => boolean;
+  readonly view: TableView;
+  readonly onView: (change: Partial<TableView>) => void;
   /** The text to filter by. */
   readonly filterText: (row: Row) => string;
 }
 
 export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
-  const { caption, columns, rows, sortedBy, hasErrors, filterText } = props;
-  const [filter, setFilter] = useState('');
-  const [onlyErrors, setOnlyErrors] = useState(false);
-  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
+  const { caption, columns, rows, sortedBy, hasErrors, filterText, view, onView } = props;
+  const { filter, onlyErrors } = view;
+  const sort = useMemo(() => view.sort ?? { key: sortedBy, isDescending: true }, [view, sortedBy]);
   const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);
   const sorted = useMemo(() => {
     const wanted = onlyErrors && hasErrors !== undefined ? rows.filter(hasErrors) : rows;
@@ -34,7 +35,7 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
             type="search"
             placeholder={`Filter ${caption}`}
             value={filter}
-            onInput={(event) => setFilter(event.currentTarget.value)}
+            onInput={(event) => onView({ filter: event.currentTarget.value })}
           />
         </label>
         {hasErrors && (
@@ -42,7 +43,7 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
             <input
               type="checkbox"
               checked={onlyErrors}
-              onInput={(event) => setOnlyErrors(event.currentTarget.checked)}
+              onInput={(event) => onView({ onlyErrors: event.currentTarget.checked })}
             />
             with errors
           </label>
@@ -54,14 +55,24 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
               : `${formatCount(shown.length)} of ${formatCount(rows.length)}`}
           </Term>
         </output>
+        <button type="button" class="link" onClick={() => saveCsv(caption, formatCsv(columns, shown))}>
+          CSV
+        </button>
       </div>
-      <DataTable {...props} shown={shown} sort={sort} onSort={setSort} onHold={hold.set} />
+      <DataTable {...props} shown={shown} sort={sort} onSort={(chosen) => onView({ sort: chosen })} onHold={hold.set} />
     </div>
   );
 }
 
+/** Hands the file to the browser's downloads; with a byte order mark, so that spreadsheets read UTF-8. */
+function saveCsv(name: string, text: string): void {
+  const href = URL.createObjectURL(new Blob(['\ufeff', text], { type: 'text/csv' }));
+  Object.assign(document.createElement('a'), { href, download: `${name}.csv` }).click();
+  URL.revokeObjectURL(href);
+}
+
 /**
- * Freezes the row order while the pointer is over the table, so that a row stays where it is about to be clicked;
+ * Freezes the row order while the pointer is over the table, or a row has the focus, so that a row stays where it is about to be clicked;
  * numbers still change. `criteria` names sorting and filter: a change reorders at once.
  */
 function useHold<Row>(keyOf: (row: Row) => string, criteria: string) {

@@ -171,6 +171,7 @@ function time<Row>(key: KeyFor<Row, string>, label: string, def: DefinitionKey):
   return {
     ...{ key, label, def, widthPx: TIME_PX, isNumber: false, value },
     text: (row, nowMs) => formatTime(value(row), nowMs),
+    csv: (row) => row[key] as string,
     detail: (row, nowMs) => `${formatTime(value(row), nowMs)} (${formatUtc(value(row))})`,
   };
 }

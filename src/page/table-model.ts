@@ -19,6 +19,8 @@ export interface Column<Row> {
   text(row: Row, nowMs: number): string;
   /** The text in the details of a row, if it is longer than in the cell. */
   detail?(row: Row, nowMs: number): string;
+  /** The text in a CSV file, if it is not the value. */
+  csv?(row: Row): string;
   /** Whether to highlight the cell as a fault. */
   isBad?(row: Row): boolean;
 }
@@ -26,6 +28,14 @@ export interface Column<Row> {
 export interface Sort {
   readonly key: string;
   readonly isDescending: boolean;
+}
+
+/** What the reader chose for a table. */
+export interface TableView {
+  /** Undefined: the table's own. */
+  readonly sort: Sort | undefined;
+  readonly filter: string;
+  readonly onlyErrors: boolean;
 }
 
 export interface Layout<Row> {
@@ -161,4 +171,16 @@ export function firstSort<Row>(column: Column<Row>): Sort {
 
 function normalizeSortKey(value: SortValue): SortValue {
   return typeof value === 'string' ? value.toLowerCase() : value;
+}
+
+/** The rows as RFC 4180, with all columns; times are ISO 8601, other values as they are sorted. */
+export function formatCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const lines = rows.map((row) => columns.map((column) => column.csv?.(row) ?? String(column.value(row) ?? '')));
+  return [columns.map(({ label }) => label), ...lines].map((line) => `${line.map(quote).join(',')}\r\n`).join('');
+}
+
+/** Clients choose names: a text that a spreadsheet would run as a formula begins with an apostrophe. */
+function quote(text: string): string {
+  const harmless = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

@@ -2,7 +2,7 @@
 import { formatCount, formatDuration } from '../base/figures.ts';
 import { type Cells, Cut } from './data-table.tsx';
 import { FigureList } from './figures.tsx';
-import { FilteredTable } from './filtered-table.tsx';
+import { FilteredTable, type FilteredTableProps } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';
 import { formatRoute, PERSONAL_TABLES } from './route.ts';
@@ -116,7 +116,7 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
   );
 }
 
-export function Table({ state, application, nowMs }: TablesProps) {
+export function Table({ state, application, nowMs, onView }: TablesProps & Pick<FilteredTableProps<never>, 'onView'>) {
   const { route, table, live } = state;
   if (PERSONAL_TABLES.has(route.table) && live?.role !== 'sessions') {
     return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
@@ -132,6 +132,8 @@ export function Table({ state, application, nowMs }: TablesProps) {
       caption={definition.name}
       rows={table.rows as readonly never[]}
       href={(row) => definition.href(row, application.name)}
+      view={route.view}
+      onView={onView}
       cells={cellsOf(table, live?.seq ?? 0)}
       nowMs={nowMs}
     />

@@ -14,6 +14,7 @@ import { SESSION_COLUMNS, SLOWEST_COLUMNS } from '../../../src/page/table-column
 import {
   type Column,
   filterRows,
+  formatCsv,
   layoutColumns,
   sliceRows,
   sortRows,
@@ -130,4 +131,14 @@ it('the user of a session is marked as unverified without proof of the name, and
   const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each, 0));
   expect(shown).toEqual(['anna', 'anna (unverified)', '(unknown)', '(unknown) (unverified)']);
   expect(user?.value(row('anna', false))).toBe('anna');
+});
+
+it('a table is exported with all columns, and without formulas that a client chose', () => {
+  const csv = formatCsv(SESSION_COLUMNS, [row('anna, "A"'), row('=HYPERLINK(1)', false)]);
+  expect(csv.split('\r\n')).toEqual([
+    'User,Connection,Address,Since,Last activity,Requests,Errors',
+    `"anna, ""A""",REST,10.0.0.7,${TIME},${TIME},1,0`,
+    `'=HYPERLINK(1),REST,10.0.0.7,${TIME},${TIME},1,0`,
+    '',
+  ]);
 });
