@@ -71,7 +71,7 @@ describeInChromium('the live page', (chromium) => {
     await page.waitForFunction(() =>
       /RPC: last [\d.]+, between/.test(document.querySelector('figure')?.textContent ?? ''),
     );
-    expect(await page.locator('figure canvas').count()).toBe(5);
+    expect(await page.locator('figure canvas').count()).toBe(6);
     await page.waitForFunction(hasDrawnChart);
     await page.getByRole('slider').focus();
     await page.keyboard.press('ArrowLeft');
@@ -253,7 +253,6 @@ describeInChromium('the live page', (chromium) => {
     restart(harness.upstream);
     await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has accepted connections');
-    await page.getByText(/^What happened/).click();
     expect(await live.events()).toEqual(
       expect.arrayContaining(['upstream lost', 'upstream back', 'JVM lost', 'JVM back', 'start']),
     );
@@ -293,7 +292,7 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     await chooser.selectOption('other/plant');
     await page.getByRole('link', { name: 'E.Second.Run' }).click();
     await live.seeHeading('E.Second.Run');
-    await page.locator('.tables .figure').waitFor();
+    await page.locator('.tables .figure').first().waitFor();
     expect(page.url()).toMatch(/#\/other%2Fplant\/rpc\/E\.Second\.Run$/);
     await page.reload();
     await live.seeHeading('E.Second.Run');
@@ -317,7 +316,6 @@ describeInChromium('the live page of another sidecar', (chromium) => {
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
     );
     await live.see('The sidecar is draining on request: clients are asked to leave.');
-    await live.page.getByText(/^What happened/).click();
     await live.see('The sidecar has begun to drain.');
     expect((await live.events()).filter((event) => event !== 'verdict')).toEqual(['drain', 'start']);
     await drawn('drain');
