@@ -1,86 +1,12 @@
-/** Labelled numbers, and those of the last minute and now, compared with the usual ones; each links to its table, except the heap. */
+/** The figures of the last minute and now, compared with the usual ones; each links to its table, except the heap. */
 
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import { Term } from './explanations.tsx';
-import {
-  compareWithUsual,
-  errorShareOf,
-  errorsOf,
-  type Period,
-  perSecond,
-  type Trend,
-  type Usual,
-} from './history-points.ts';
+import { type Figure, FigureList } from './figure-list.tsx';
+import { compareWithUsual, errorShareOf, errorsOf, type Period, perSecond, type Usual } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { formatRoute } from './route.ts';
-import { goToTables } from './scroll-to-tables.ts';
 import { TABLES } from './tables.tsx';
-
-export interface Figure {
-  readonly def: DefinitionKey;
-  readonly label: string;
-  readonly value: string;
-  readonly note?: string;
-  readonly isBad?: boolean;
-  readonly usual?: { readonly trend: Trend; readonly text: string } | undefined;
-  readonly link?: { readonly href: string; readonly table: TableKind };
-}
-
-export function FigureList({ figures }: { figures: readonly Figure[] }) {
-  return (
-    <dl class="figure-list">
-      {figures.map((figure) => (
-        <div
-          key={`${figure.def} ${figure.label}`}
-          class={figure.isBad === true ? 'figure bad' : 'figure'}
-          data-def={figure.def}
-        >
-          <dt>
-            <Term def={figure.def}>{figure.label}</Term>
-          </dt>
-          <dd>
-            <Value {...figure} />
-          </dd>
-          {figure.usual !== undefined && <UsualValue {...figure.usual} />}
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function Value({ value, note, link }: Figure) {
-  const shown = (
-    <>
-      {value} {note !== undefined && <small>{note}</small>}
-    </>
-  );
-  if (link === undefined) return shown;
-  return (
-    <a
-      href={link.href}
-      aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLES[link.table].name}`}
-      onClick={goToTables}
-    >
-      {shown}
-    </a>
-  );
-}
-
-const SIGNS: Readonly<Record<Trend, string>> = { up: '▲', down: '▼', same: '=' };
-
-function UsualValue({ trend, text }: { trend: Trend; text: string }) {
-  return (
-    <dd class={`usual ${trend}`}>
-      <Term def="usual">
-        <span aria-hidden="true">{SIGNS[trend]} </span>
-        <span class="hidden">{trend}, </span>
-        <span class="usual-word">usual </span>
-        {text}
-      </Term>
-    </dd>
-  );
-}
 
 export interface MinuteFiguresProps {
   readonly application: LiveApplication;
@@ -103,7 +29,9 @@ function selectFigures({ application, minute, minutes, heapMax }: MinuteFiguresP
   const { sba, rpc, heapUsed } = minute;
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   const errors = errorsOf(minute);
-  const linkTo = (table: TableKind) => ({ link: { table, href: formatRoute({ application: name, table }) } });
+  const linkTo = (table: TableKind) => ({
+    link: { to: TABLES[table].name, href: formatRoute({ application: name, table }) },
+  });
   const figure = (
     def: DefinitionKey,
     label: string,

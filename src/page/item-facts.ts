@@ -2,7 +2,7 @@
 
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatDuration, formatRate } from '../base/figures.ts';
-import type { Figure } from './figures.tsx';
+import type { Figure } from './figure-list.tsx';
 import type { MetricsDocument } from './live-data.ts';
 
 export type Timer = Readonly<Record<string, number | string>>;

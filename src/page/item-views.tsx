@@ -4,7 +4,7 @@ import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatRate } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { explain, Term } from './explanations.tsx';
-import { type Figure, FigureList } from './figures.tsx';
+import { type Figure, FigureList } from './figure-list.tsx';
 import { formatFailed, formatTime } from './format.ts';
 import { rowsOfSession, selectTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';

@@ -1,7 +1,7 @@
 /** The tables and their tabs. */
 import { formatCount, formatDuration } from '../base/figures.ts';
 import { type Cells, Cut } from './data-table.tsx';
-import { FigureList } from './figures.tsx';
+import { FigureList } from './figure-list.tsx';
 import { FilteredTable, type FilteredTableProps } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';

@@ -2,7 +2,6 @@ import { NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import type { CallTotals } from '../record/call-totals.ts';
 import type { JvmPoint } from './jvm-history.ts';
 import { type NameCount, NameSteps } from './name-steps.ts';
 import { createIncrease, MAX_STEPS, SPARK_POINTS, STEPS_PER_MINUTE, STEPS_PER_SPARK_POINT, sumOf } from './steps.ts';
@@ -11,8 +10,11 @@ export interface HistoryApplication {
   readonly name: string;
   readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
   readonly sessions: { readonly size: number };
-  readonly totals: { readonly counts: CallTotals['counts'] };
+  readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
+
+/** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
+type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
 
 interface HistoryCalls {
   metrics(): MetricSet;
