@@ -64,7 +64,11 @@ export interface Definition {
 export const DEFINITIONS = {
   verdict: {
     term: 'Verdict',
-    text: 'The first rule that applies to the last minute. It says where to look first, and proves nothing. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
+    text: 'The first rule that applies to the last minute. A hint, no proof. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
+  },
+  usual: {
+    term: 'Usual',
+    text: "The median of the hour's minutes; up or down by more than a fifth.",
   },
   'minute.rate': {
     term: 'Calls a second',
@@ -111,9 +115,14 @@ export const DEFINITIONS = {
     text: '50, 95 and 99 of 100 calls of the step were quicker than p50, p95 and p99.',
     notes: ['clock', 'step'],
   },
+  'chart.times': {
+    term: 'Time of a call',
+    text: 'Mean of all ended calls: at the server, and on top the client wait.',
+    notes: ['step'],
+  },
   'chart.errors': {
     term: 'Errors',
-    text: 'Calls with status 500 and above or without an answer; and calls of all applications whose client left, which are no errors of the server.',
+    text: 'Failed calls (status 500 and above, or no answer), and calls of all applications whose client left.',
     notes: ['step'],
   },
   'chart.heap': {

@@ -1,19 +1,23 @@
 /** The whole page, rendered from one state. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 import type { Credential } from './api.ts';
 import type { Charted } from './chart-specs.ts';
+import { Events } from './events.tsx';
 import { DefinitionList, Tooltip } from './explanations.tsx';
-import { Figures } from './figures.tsx';
+import { MinuteFigures } from './figures.tsx';
 import { Header } from './header.tsx';
-import { sumUpMinute } from './history-points.ts';
+import { selectUsualMinutes, sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
+import { Keys } from './keys.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, readNowMs } from './page-state.ts';
+import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { Store } from './store.ts';
+import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
@@ -55,6 +59,7 @@ export function App({ store, onCredential }: AppProps) {
       </main>
       <footer>
         <DefinitionList />
+        <Keys />
         <p>
           The same numbers for programs: <ForPrograms path="metrics" state={state} />,{' '}
           <ForPrograms path="openapi.json" state={state} />
@@ -69,6 +74,15 @@ export function App({ store, onCredential }: AppProps) {
 /** Plain text if the browser cannot follow a link: it cannot send a token, and would ask for a password itself. */
 function ForPrograms({ path, state: { live, credential } }: { path: string; state: PageState }) {
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
+}
+
+/** Each choice is a step back, but not each letter of a filter. */
+function changeView(store: Store<PageState>, change: Partial<TableView>): void {
+  const { route } = store.state;
+  const next = { ...route, view: { ...route.view, ...change } };
+  const [method, hash] = [change.filter === undefined ? 'pushState' : 'replaceState', formatRoute(next)] as const;
+  history[method](null, '', hash);
+  store.update((state) => ({ ...state, route: next }));
 }
 
 function selectCharted({ jvm, server }: Live): Charted {
@@ -92,7 +106,9 @@ interface NumbersProps {
 function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
   const points = state.histories.get(application.name) ?? [];
   const { route } = state;
-  const minute = sumUpMinute(points, application.history.stepSeconds);
+  const { stepSeconds } = application.history;
+  const minute = sumUpMinute(points, stepSeconds);
+  const minutes = useMemo(() => selectUsualMinutes(points, stepSeconds), [points, stepSeconds]);
   return (
     <>
       <Situation
@@ -104,8 +120,27 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
         rules={state.rules}
         onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))}
       />
-      <Figures application={application} minute={minute} heapMax={live.jvm.heapMax} />
+      <MinuteFigures application={application} minute={minute} minutes={minutes} heapMax={live.jvm.heapMax} />
       <div class="columns">
+        <div class="side">
+          <section class="panel tables" aria-labelledby="tables-heading">
+            <h2 id="tables-heading" class="hidden" tabIndex={-1}>
+              Calls, objects and sessions
+            </h2>
+            <Tabs state={state} application={application} />
+            {route.item === undefined ? (
+              <Table
+                state={state}
+                application={application}
+                nowMs={nowMs}
+                onView={(change) => changeView(store, change)}
+              />
+            ) : (
+              <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
+            )}
+          </section>
+          <Events marks={state.marks} nowMs={nowMs} />
+        </div>
         <TimeCharts
           application={application}
           points={points}
@@ -116,17 +151,6 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
           charted={selectCharted(live)}
           onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
         />
-        <section class="panel tables" aria-labelledby="tables-heading">
-          <h2 id="tables-heading" class="hidden" tabIndex={-1}>
-            Calls, objects and sessions
-          </h2>
-          <Tabs state={state} application={application} />
-          {route.item === undefined ? (
-            <Table state={state} application={application} nowMs={nowMs} />
-          ) : (
-            <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
-          )}
-        </section>
       </div>
     </>
   );

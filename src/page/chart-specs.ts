@@ -11,6 +11,8 @@ export interface Line {
   readonly dash?: readonly number[];
   readonly isFilled?: boolean;
   readonly width?: number;
+  /** Drawn on top of the line before it: the areas add up. */
+  readonly isStacked?: boolean;
   /** Of a step, or of the last minute as in the figures. */
   value(period: Period): number | null;
 }
@@ -52,7 +54,7 @@ export interface Charted {
 
 export function selectCharts(kind: CallKind, charted: Charted): readonly ChartSpec[] {
   const { hasJvm, heapMax, threadsMax, hasCores, processors } = charted;
-  const traffic = [RATE, createDurationChart(kind), ERRORS];
+  const traffic = [RATE, createDurationChart(kind), TIMES, ERRORS];
   if (!hasJvm) return traffic;
   return [
     ...traffic,
@@ -94,6 +96,26 @@ function createDurationChart(kind: CallKind): ChartSpec {
     ],
   };
 }
+
+/** The mean, since only sums are kept of both; null without a call. */
+function perCall(seconds: number, { times }: Period): number | null {
+  return times.ended === 0 ? null : seconds / times.ended;
+}
+
+const TIMES: ChartSpec = {
+  id: 'times',
+  title: 'Time of a call',
+  def: 'chart.times',
+  minTop: 0.001,
+  format: formatDuration,
+  lines: [
+    { label: 'server', colour: 'a', isFilled: true, value: (period) => perCall(period.times.durationS, period) },
+    {
+      ...{ label: 'client wait', colour: 'c', isFilled: true, isStacked: true },
+      value: (period) => perCall(period.times.clientWaitS, period),
+    },
+  ],
+};
 
 const ERRORS: ChartSpec = {
   id: 'errors',
@@ -166,6 +188,14 @@ const PAUSES: ChartSpec = {
     },
   ],
 };
+
+/** The height of a line: its value, on top of the line before it if it is stacked. */
+export function heightOf({ lines }: ChartSpec, at: number, period: Period): number | null {
+  const line = lines[at];
+  const value = line?.value(period) ?? null;
+  if (value === null || line?.isStacked !== true) return value;
+  return value + (heightOf({ lines } as ChartSpec, at - 1, period) ?? 0);
+}
 
 /** The chart in one sentence for screen readers, e.g. `RPC: last 12.3, between 10 and 14; SBA: no values.` */
 export function describeChart(spec: ChartSpec, points: readonly Period[]): string {

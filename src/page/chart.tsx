@@ -12,7 +12,6 @@ export interface ChartProps {
   readonly minute: Period;
   /** The point under the cursor. */
   readonly moment: Period | undefined;
-  readonly hasTimes: boolean;
   readonly hasMarkNames: boolean;
   /** Changes when the colours of the page change. */
   readonly scheme: string;
@@ -21,22 +20,21 @@ export interface ChartProps {
   readonly onPlot?: ((plot: Plot | undefined) => void) | undefined;
 }
 
-const HEIGHT_PX = 104;
-const TIMES_PX = 24;
+const HEIGHT_PX = 124;
 const NAMES_PX = 10;
 
-export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
+export function Chart({ spec, data, minute, moment, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot>(undefined);
   const latest = useRef(data);
   latest.current = data;
-  const height = HEIGHT_PX + (hasTimes ? TIMES_PX : 0) + (hasMarkNames ? NAMES_PX : 0);
+  const height = HEIGHT_PX + (hasMarkNames ? NAMES_PX : 0);
   // Depends on `scheme`: the plot reads the colours of the page when it is created.
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
     const size = { width: Math.max(element.clientWidth, 120), height };
-    const created = new Plot(element, { spec, ...size, hasTimes, hasMarkNames, onMoment }, latest.current);
+    const created = new Plot(element, { spec, ...size, hasMarkNames, onMoment }, latest.current);
     plot.current = created;
     onPlot?.(created);
     const observer = new ResizeObserver(() => created.resize(Math.max(element.clientWidth, 120), height));
@@ -47,7 +45,7 @@ export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, sche
       plot.current = undefined;
       created.destroy();
     };
-  }, [spec, scheme, hasTimes, hasMarkNames, height, onMoment, onPlot]);
+  }, [spec, scheme, hasMarkNames, height, onMoment, onPlot]);
   useEffect(() => plot.current?.update(data), [data]);
   return (
     <figure class="chart" aria-labelledby={`chart-${spec.id}`}>
@@ -85,7 +83,8 @@ function Legend({ spec, point, minute }: LegendProps) {
         return (
           <li key={line.label} data-def={spec.def}>
             <Swatch colour={line.colour} dash={line.dash} />
-            {line.label} <b>{value === null ? '–' : spec.format(value)}</b>
+            {` ${line.label} `}
+            <b>{value === null ? '–' : spec.format(value)}</b>
           </li>
         );
       })}
@@ -95,8 +94,8 @@ function Legend({ spec, point, minute }: LegendProps) {
 
 function Swatch({ colour, dash }: { colour: string; dash: readonly number[] | undefined }) {
   return (
-    <svg class={`swatch series-${colour}`} viewBox="0 0 18 4" aria-hidden="true">
-      <line x1="0" y1="2" x2="18" y2="2" stroke-dasharray={dash?.join(' ')} />
+    <svg class="swatch" width="18" height="4" aria-hidden="true" style={{ stroke: `var(--series-${colour})` }}>
+      <line x1="0" y1="2" x2="18" y2="2" stroke-width="3" stroke-dasharray={dash?.join(' ')} />
     </svg>
   );
 }

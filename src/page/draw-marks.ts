@@ -1,9 +1,11 @@
-/** Draws restarts, drains and losses as lines through all charts, with names above the top one. */
+/** Draws restarts, drains, losses and verdicts as lines through all charts, with names above the first, and a verdict's length as a shade. */
 import type uPlot from 'uplot';
 import type { Mark } from './live-data.ts';
 
 export interface MarkStyle {
   readonly colour: string;
+  /** Of what lasts. */
+  readonly shade: string;
   readonly text: string;
   readonly font: string;
   readonly hasNames: boolean;
@@ -31,7 +33,8 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], style: MarkStyle)
   ctx.textAlign = 'left';
   let freeTo = bbox.left + bbox.width;
   // Latest first: if two names do not fit, the latest is shown.
-  for (const { t, kind } of [...marks].reverse()) {
+  for (const { t, kind, end = max } of [...marks].reverse()) {
+    if (kind === 'verdict') drawShade(plot, Math.max(t, min), Math.min(end, max), style.shade);
     if (t < min || t > max) continue;
     const x = Math.round(plot.valToPos(t, 'x', true)) + 0.5;
     ctx.setLineDash(kind.endsWith('Lost') || kind === 'drain' ? [] : [4 * ratio, 3 * ratio]);
@@ -41,6 +44,17 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], style: MarkStyle)
     ctx.stroke();
     if (style.hasNames) freeTo = drawName(plot, formatMarkName(kind), x, freeTo);
   }
+  ctx.restore();
+}
+
+function drawShade(plot: uPlot, fromS: number, toS: number, shade: string): void {
+  if (toS <= fromS) return;
+  const { ctx, bbox } = plot;
+  const [left, right] = [plot.valToPos(fromS, 'x', true), plot.valToPos(toS, 'x', true)];
+  ctx.save();
+  ctx.globalCompositeOperation = 'destination-over';
+  ctx.fillStyle = shade;
+  ctx.fillRect(left, bbox.top, right - left, bbox.height);
   ctx.restore();
 }
 

@@ -1,14 +1,19 @@
 /**
  * Shows the meaning of a number on hover, focus or touch. One set of listeners on the document handles every element
- * with `data-def`. Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
+ * with `data-def`, `data-more` (the details of a row) or `data-cut` (a text that may be cut). Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { DEFINITIONS, type Definition, type DefinitionKey, NOTES, toPlainText } from '../base/definitions.ts';
 
 interface Shown {
-  readonly key: DefinitionKey;
   readonly about: HTMLElement;
+  readonly key: DefinitionKey | undefined;
+  /** Lines of text before the definition. */
+  readonly lines: string | undefined;
 }
+
+const EXPLAINED = '[data-def], [data-more], [data-cut]';
 
 const GAP_PX = 8;
 const WIDTH_PX = 320;
@@ -31,7 +36,7 @@ export function explain(key: DefinitionKey): string {
 }
 
 /** A label that can get the focus to show its explanation. */
-export function Term({ def, children }: { def: DefinitionKey; children: string }) {
+export function Term({ def, children }: { def: DefinitionKey; children: ComponentChildren }) {
   return (
     <button type="button" class="term" {...explained(def)}>
       {children}
@@ -55,12 +60,12 @@ export function Tooltip() {
       clearTimeout(timer);
       // The pointer may move onto the tooltip without closing it (WCAG 2.2, 1.4.13).
       if (target instanceof Element && target.closest('.tooltip') !== null) return;
-      timer = window.setTimeout(() => setPointed(findShown(target)), DELAY_MS);
+      timer = window.setTimeout(() => setPointed(findShown(target, false)), DELAY_MS);
     };
     const focus = ({ target }: Event) => {
       clearTimeout(timer);
       setPointed(undefined);
-      setFocused(findShown(target));
+      setFocused(findShown(target, true));
     };
     const unfocus = () => setFocused(undefined);
     const scroll = () => {
@@ -91,16 +96,30 @@ export function Tooltip() {
   return (
     // Hidden from screen readers, which read the description of the focused element.
     <div class="tooltip" aria-hidden="true" style={placeTooltip(shown.about.getBoundingClientRect())}>
-      <strong>{DEFINITIONS[shown.key].term}</strong>
-      <p>{explain(shown.key)}</p>
+      {shown.lines !== undefined && <p class="lines">{shown.lines}</p>}
+      {shown.key !== undefined && (
+        <>
+          <strong>{DEFINITIONS[shown.key].term}</strong>
+          <p>{explain(shown.key)}</p>
+        </>
+      )}
     </div>
   );
 }
 
-function findShown(target: EventTarget | null): Shown | undefined {
-  const about = target instanceof Element ? target.closest<HTMLElement>('[data-def]') : null;
-  const key = about?.dataset.def as DefinitionKey | undefined;
-  return about === null || key === undefined ? undefined : { key, about };
+/** A link with details shows them under the pointer only if its text is cut: most readers only want to click. */
+function findShown(target: EventTarget | null, isFocused: boolean): Shown | undefined {
+  const about = target instanceof Element ? target.closest<HTMLElement>(EXPLAINED) : null;
+  if (about === null) return undefined;
+  const { def, more, cut } = about.dataset;
+  const isWhole = (isFocused || about instanceof HTMLButtonElement) && more !== undefined;
+  const lines = isWhole || isCut(about) ? (more ?? cut) : undefined;
+  const key = def as DefinitionKey | undefined;
+  return key === undefined && lines === undefined ? undefined : { about, key, lines };
+}
+
+function isCut(element: HTMLElement): boolean {
+  return [element, ...element.querySelectorAll('.cut span')].some((each) => each.scrollWidth > each.clientWidth + 1);
 }
 
 /** Below the element, or above it in the lower third of the window; always within the window. */

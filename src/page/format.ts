@@ -14,6 +14,11 @@ export function formatTime(epochMs: number, nowMs: number): string {
   return `${time.getFullYear()}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())} ${clock}`;
 }
 
+/** `2026-03-01 01:14:07 UTC`. */
+export function formatUtc(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
 function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }

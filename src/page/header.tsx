@@ -1,7 +1,7 @@
 /** The sidecar's version, the chosen application, and whether the numbers are current. */
-import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
+import { Time } from './time.tsx';
 
 export interface HeaderProps {
   readonly state: PageState;
@@ -14,7 +14,15 @@ export function Header({ state, application, nowMs }: HeaderProps) {
   return (
     <header class="page-head">
       <div class="brand">
-        <svg viewBox="0 0 32 32" aria-hidden="true">
+        <svg
+          viewBox="0 0 32 32"
+          width="22"
+          height="22"
+          fill="none"
+          stroke-width="3"
+          stroke-linecap="round"
+          aria-hidden="true"
+        >
           <path d="M3 19h6l3-11 6 16 3-9h8" />
         </svg>
         <h1>d2-sidecar</h1>
@@ -38,7 +46,6 @@ function Chooser({ state, application }: { state: PageState; application: string
           location.hash = formatRoute({
             application: event.currentTarget.value,
             table: state.route.table,
-            item: undefined,
           });
         }}
       >
@@ -62,8 +69,7 @@ function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
   if (connection.kind === 'live' && live !== undefined) {
     return (
       <p class="pulse live">
-        <span class="dot" aria-hidden="true" />
-        Live, <time dateTime={live.now}>{formatTime(Date.parse(live.now), nowMs)}</time>
+        <b class="good badge">Live</b> <Time epochMs={Date.parse(live.now)} nowMs={nowMs} />
       </p>
     );
   }
@@ -74,10 +80,5 @@ function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
     refused: 'Refused',
     live: '',
   };
-  return (
-    <p class={`pulse ${connection.kind}`}>
-      <span class="dot" aria-hidden="true" />
-      {text[connection.kind]}
-    </p>
-  );
+  return <p class={`pulse ${connection.kind}`}>{text[connection.kind]}</p>;
 }

@@ -4,6 +4,8 @@ import type { HistoryPoint, StepCalls } from './live-data.ts';
 /** An hour of 5 s steps, as many as the sidecar keeps. */
 const MAX_POINTS = 720;
 const MINUTE_S = 60;
+const MIN_USUAL_MINUTES = 5;
+const NOISE = 0.2;
 
 /** Appends the points that are newer than `known`; known points are not repeated. */
 export function append(known: readonly HistoryPoint[], fresh: readonly HistoryPoint[]): readonly HistoryPoint[] {
@@ -19,7 +21,7 @@ export function within(points: readonly HistoryPoint[], nowS: number, seconds: n
 }
 
 /** What charts and figures show of a step, or of the last minute as one long step. */
-export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values' | 'sessions'>;
+export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values'>;
 
 /** The last minute: sums, and of each percentile the value of its definition. JVM values are those of the last step. */
 export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number): Period {
@@ -36,7 +38,45 @@ export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number
     heapAfterGc: last?.heapAfterGc ?? null,
     busyThreads: last?.busyThreads ?? null,
     cores: last?.cores ?? null,
+    sessions: last?.sessions ?? 0,
+    times: {
+      ended: sumOf(steps, ({ times }) => times.ended),
+      durationS: sumOf(steps, ({ times }) => times.durationS),
+      clientWaitS: sumOf(steps, ({ times }) => times.clientWaitS),
+    },
   };
+}
+
+/** The minutes of the hour before the last one, oldest first; none if they are too few to know what is usual. */
+export function selectUsualMinutes(points: readonly HistoryPoint[], stepSeconds: number): readonly Period[] {
+  const size = Math.round(MINUTE_S / stepSeconds);
+  const minutes: Period[] = [];
+  for (let end = points.length - size; end >= size; end -= size) {
+    minutes.unshift(sumUpMinute(points.slice(end - size, end), stepSeconds));
+  }
+  return minutes.length < MIN_USUAL_MINUTES ? [] : minutes;
+}
+
+export type Trend = 'up' | 'down' | 'same';
+
+/** A figure against the median of the hour. */
+export interface Usual {
+  readonly value: number;
+  readonly trend: Trend;
+}
+
+/** Undefined without enough minutes that have the figure. A difference of less than a fifth is none. */
+export function compareWithUsual(
+  minute: Period,
+  minutes: readonly Period[],
+  figure: (period: Period) => number | null,
+): Usual | undefined {
+  const now = figure(minute);
+  const known = minutes.flatMap((each) => figure(each) ?? []).sort((a, b) => a - b);
+  const value = known[Math.floor(known.length / 2)];
+  if (now === null || value === undefined || known.length < MIN_USUAL_MINUTES) return undefined;
+  if (Math.abs(now - value) <= NOISE * Math.max(now, value)) return { value, trend: 'same' };
+  return { value, trend: now > value ? 'up' : 'down' };
 }
 
 function sumUpCalls(steps: readonly StepCalls[]): StepCalls {

@@ -2,21 +2,18 @@
 
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatDuration, formatRate } from '../base/figures.ts';
+import type { Figure } from './figure-list.tsx';
 import type { MetricsDocument } from './live-data.ts';
-
-export interface Fact {
-  readonly def: DefinitionKey;
-  readonly label: string;
-  readonly value: string;
-  readonly isBad?: boolean;
-}
 
 export type Timer = Readonly<Record<string, number | string>>;
 
 export interface SessionCall {
   readonly name: string;
   readonly kind: 'RPC' | 'SBA';
-  readonly timer: Timer;
+  readonly count: number;
+  /** Seconds. */
+  readonly p50: number | null;
+  readonly p99: number | null;
   readonly errors: number;
 }
 
@@ -26,30 +23,18 @@ export interface SessionObject {
   readonly values: number;
 }
 
-const DURATIONS: readonly (readonly [field: string, label: string])[] = [
-  ['min', 'least'],
-  ['p50', 'p50'],
-  ['mean', 'mean'],
-  ['p95', 'p95'],
-  ['p99', 'p99'],
-  ['p999', 'p99.9'],
-  ['max', 'most'],
-];
-
-const RATES: readonly (readonly [field: string, label: string])[] = [
-  ['m1_rate', 'Rate /s, 1 min'],
-  ['m5_rate', 'Rate /s, 5 min'],
-  ['m15_rate', 'Rate /s, 15 min'],
-  ['mean_rate', 'Rate /s, mean'],
-];
+/** Labels by the fields of a timer. */
+const DURATIONS = { min: 'least', p50: 'p50', mean: 'mean', p95: 'p95', p99: 'p99', p999: 'p99.9', max: 'most' };
+const RATES = {
+  m1_rate: 'Rate /s, 1 min',
+  m5_rate: 'Rate /s, 5 min',
+  m15_rate: 'Rate /s, 15 min',
+  mean_rate: 'Rate /s, mean',
+};
 
 const KINDS = { rpc: 'RPC', sba: 'SBA' } as const;
 const SUBSCRIPTIONS = '.subscriptions';
 const VALUES = '.newValues';
-
-export function countOf(timer: Timer): number {
-  return Number(timer.count ?? 0);
-}
 
 /** A duration of a timer in seconds, whatever `metrics.durationUnit` is; null for an empty window. */
 export function secondsOf(timer: Timer, field: string): number | null {
@@ -59,22 +44,26 @@ export function secondsOf(timer: Timer, field: string): number | null {
   return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
 }
 
-export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
+export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Figure[] {
   return [
-    ...RATES.map(([field, label]): Fact => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) })),
-    ...DURATIONS.map(([field, label]): Fact => ({ def, label, value: formatDuration(secondsOf(timer, field)) })),
+    ...Object.entries(RATES).map(
+      ([field, label]): Figure => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) }),
+    ),
+    ...Object.entries(DURATIONS).map(
+      ([field, label]): Figure => ({ def, label, value: formatDuration(secondsOf(timer, field)) }),
+    ),
   ];
 }
 
-/** The calls of one session, most frequent first, and the objects that it monitors or reads. */
+/** The calls of one session, and the objects that it monitors or reads. */
 export function rowsOfSession(document: MetricsDocument): { calls: SessionCall[]; objects: SessionObject[] } {
   const calls = Object.entries(document.timers).flatMap(([metric, timer]) => {
-    const [kind, name] = split(metric);
+    const { kind, name } = split(metric);
     if (name === undefined || (kind !== 'rpc' && kind !== 'sba')) return [];
     const errors = Number(document.meters[`${metric}.errors`]?.count ?? 0);
-    return [{ name, kind: KINDS[kind], timer, errors }];
+    const times = { p50: secondsOf(timer, 'p50'), p99: secondsOf(timer, 'p99') };
+    return [{ name, kind: KINDS[kind], count: Number(timer.count ?? 0), ...times, errors }];
   });
-  calls.sort((a, b) => countOf(b.timer) - countOf(a.timer));
   return { calls, objects: objectsOf(document) };
 }
 
@@ -93,13 +82,13 @@ function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
 
 /** `H.Boiler` from `object.H.Boiler.newValues`; undefined for totals and for other metrics. */
 function parseObjectName(metric: string): string | undefined {
-  const [kind, name = ''] = split(metric);
+  const { kind, name = '' } = split(metric);
   const end = [SUBSCRIPTIONS, VALUES].find((postfix) => name.endsWith(postfix));
   return kind === 'object' && end !== undefined ? name.slice(0, -end.length) : undefined;
 }
 
 /** Splits at the first dot; a total has none. */
-function split(metric: string): [string, string | undefined] {
+function split(metric: string): { readonly kind: string; readonly name?: string } {
   const dot = metric.indexOf('.');
-  return dot === -1 ? [metric, undefined] : [metric.slice(0, dot), metric.slice(dot + 1)];
+  return dot === -1 ? { kind: metric } : { kind: metric.slice(0, dot), name: metric.slice(dot + 1) };
 }

@@ -1,15 +1,24 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
-import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
+import { formatCount, formatRate } from '../base/figures.ts';
+import { DataTable, type TableProps } from './data-table.tsx';
 import { explain, Term } from './explanations.tsx';
+import { type Figure, FigureList } from './figure-list.tsx';
 import { formatFailed, formatTime } from './format.ts';
-import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, selectTimerFacts } from './item-facts.ts';
+import { rowsOfSession, selectTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
 import type { ItemState, PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { Spark } from './spark.tsx';
-import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
+import {
+  describeConnection,
+  describeUser,
+  measuredSteps,
+  SESSION_CALL_COLUMNS,
+  SESSION_OBJECT_COLUMNS,
+} from './table-columns.ts';
+import { type Sort, sortRows } from './table-model.ts';
 import { TABLES } from './tables.tsx';
 
 export interface ItemProps {
@@ -25,7 +34,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   const row = findRow(state, application, name);
   return (
     <article class="item">
-      <a class="back" href={formatRoute({ application: application.name, table, item: undefined })}>
+      <a class="back" href={formatRoute({ application: application.name, table })}>
         ‹ All {TABLES[table].name}
       </a>
       <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
@@ -89,8 +98,8 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
     <>
-      <Facts
-        facts={[
+      <FigureList
+        figures={[
           { def: 'call.count', label: 'Calls', value: formatCount(Number(timer.count ?? 0)) },
           {
             def: 'call.errors',
@@ -116,8 +125,8 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
   const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.subscriptions ?? 0;
   return (
     <>
-      <Facts
-        facts={[
+      <FigureList
+        figures={[
           { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
           { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.values ?? 0)) },
           {
@@ -142,8 +151,8 @@ interface SessionBodyProps {
 
 function SessionBody({ row, document, nowMs }: SessionBodyProps) {
   const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
-  const { calls, objects } = rowsOfSession(document);
-  const facts: Fact[] =
+  const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
+  const facts: Figure[] =
     row === undefined
       ? []
       : [
@@ -161,107 +170,40 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
         ];
   return (
     <>
-      <Facts facts={facts} />
+      <FigureList figures={facts} />
       <h4>Calls</h4>
-      {calls.length === 0 ? <p class="empty">This session has called nothing.</p> : <SessionCalls calls={calls} />}
+      <SmallTable
+        caption="Calls of the session"
+        columns={SESSION_CALL_COLUMNS}
+        rows={calls}
+        sortedBy="count"
+        keyOf={({ kind, name }) => `${kind} ${name}`}
+        emptyText="This session has called nothing."
+        nowMs={nowMs}
+      />
       <h4>Objects</h4>
-      {objects.length === 0 ? (
-        <p class="empty">This session monitors and reads no objects.</p>
-      ) : (
-        <SmallTable
-          caption="Objects of the session"
-          heads={[
-            ['Object', 'object.name'],
-            ['Subscriptions', 'object.subscriptions'],
-            ['Values', 'object.values'],
-          ]}
-          rows={objects.map(({ name, subscriptions, values }) => [
-            name,
-            formatCount(subscriptions),
-            formatCount(values),
-          ])}
-        />
-      )}
+      <SmallTable
+        caption="Objects of the session"
+        columns={SESSION_OBJECT_COLUMNS}
+        rows={objects}
+        sortedBy="subscriptions"
+        keyOf={({ name }) => name}
+        emptyText="This session monitors and reads no objects."
+        nowMs={nowMs}
+      />
     </>
   );
 }
 
-function SessionCalls({ calls }: { calls: readonly SessionCall[] }) {
-  return (
-    <SmallTable
-      caption="Calls of the session"
-      heads={[
-        ['Name', 'call.name'],
-        ['Kind', 'call.name'],
-        ['Calls', 'call.count'],
-        ['p50', 'session.timer'],
-        ['p99', 'session.timer'],
-        ['Errors', 'session.errors'],
-      ]}
-      rows={calls.map(({ name, kind, timer, errors }) => [
-        name,
-        kind,
-        formatCount(countOf(timer)),
-        formatDuration(secondsOf(timer, 'p50')),
-        formatDuration(secondsOf(timer, 'p99')),
-        formatCount(errors),
-      ])}
-    />
-  );
-}
-
-interface SmallTableProps {
-  readonly caption: string;
-  readonly heads: readonly (readonly [string, DefinitionKey])[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/** For at most a few hundred rows (metrics.maxNamesPerSession): it draws them all. */
-function SmallTable({ caption, heads, rows }: SmallTableProps) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard (WCAG 2.1.1)
-    <section class="small-table" tabIndex={0} aria-label={caption}>
-      <table>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {heads.map(([label, def], at) => (
-              <th key={label} scope="col" class={at === 0 ? '' : 'number'}>
-                <Term def={def}>{label}</Term>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([first, ...rest]) => (
-            <tr key={`${rest[0]} ${first}`}>
-              <th scope="row">{first}</th>
-              {rest.map((text, at) => (
-                <td key={heads[at + 1]?.[0]} class="number" data-def={heads[at + 1]?.[1]}>
-                  {text}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-function Facts({ facts }: { facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(({ def, label, value, isBad }) => (
-        <div key={`${def} ${label}`} class={isBad === true ? 'bad' : ''} data-def={def}>
-          <dt>
-            <Term def={def}>{label}</Term>
-          </dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+/** A table whose sorting is not in the link, without a filter. */
+function SmallTable<Row>({
+  sortedBy,
+  ...table
+}: { sortedBy: string } & Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort'>) {
+  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
+  const { rows, columns } = table;
+  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  return <DataTable {...table} shown={shown} sort={sort} onSort={setSort} />;
 }
 
 function Reading({ defs }: { defs: readonly DefinitionKey[] }) {

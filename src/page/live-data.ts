@@ -33,6 +33,8 @@ export interface HistoryPoint {
   readonly busyThreads: number | null;
   /** Cores in use by the server. */
   readonly cores: number | null;
+  /** Of the calls of all kinds that ended. */
+  readonly times: { readonly ended: number; readonly durationS: number; readonly clientWaitS: number };
 }
 
 /** A rule with its condition and its current figure. */

@@ -1,6 +1,6 @@
 /** One chart, drawn by uPlot in the colours of page.css. */
 import uPlot from 'uplot';
-import type { ChartSpec, Line } from './chart-specs.ts';
+import { type ChartSpec, heightOf, type Line } from './chart-specs.ts';
 import { drawMarks } from './draw-marks.ts';
 import type { HistoryPoint, Mark } from './live-data.ts';
 
@@ -8,8 +8,6 @@ export interface PlotOptions {
   readonly spec: ChartSpec;
   readonly width: number;
   readonly height: number;
-  /** Only the bottom chart shows times. */
-  readonly hasTimes: boolean;
   /** Only the top chart shows the names of marks. */
   readonly hasMarkNames: boolean;
   /** Receives the moment under the cursor, which all charts share; undefined when the cursor leaves. */
@@ -26,11 +24,12 @@ export interface PlotData {
 /** Charts with the same key share their cursor. */
 const SYNC_KEY = 'time';
 /** The same for all charts, so that their times align. */
-const Y_AXIS_PX = 62;
+const Y_AXIS_PX = 58;
 const X_AXIS_PX = 24;
 /** Half of a time label, which may be centred at the very end. */
-const RIGHT_PX = 26;
+const RIGHT_PX = 20;
 const MARK_NAMES_PX = 16;
+const TIME_LABEL_PX = 60;
 const FONT = '11px system-ui, sans-serif';
 
 export class Plot {
@@ -70,10 +69,11 @@ export class Plot {
 
   #toData({ points }: PlotData): uPlot.AlignedData {
     const times = points.map(({ t }) => t);
-    return [times, ...this.#spec.lines.map((line) => points.map((point) => line.value(point)))] as uPlot.AlignedData;
+    const heights = this.#spec.lines.map((_, at) => points.map((point) => heightOf(this.#spec, at, point)));
+    return [times, ...heights] as uPlot.AlignedData;
   }
 
-  #toOptions({ spec, width, height, hasTimes, hasMarkNames, onMoment }: PlotOptions): uPlot.Options {
+  #toOptions({ spec, width, height, hasMarkNames, onMoment }: PlotOptions): uPlot.Options {
     const colours = getComputedStyle(document.documentElement);
     const colour = (name: string) => colours.getPropertyValue(`--${name}`).trim();
     const axis = {
@@ -85,7 +85,7 @@ export class Plot {
     return {
       width,
       height,
-      padding: [hasMarkNames ? MARK_NAMES_PX : 6, RIGHT_PX, hasTimes ? 0 : 4, 0],
+      padding: [hasMarkNames ? MARK_NAMES_PX : 6, RIGHT_PX, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY, setSeries: false },
@@ -95,7 +95,7 @@ export class Plot {
       },
       scales: { x: { time: true, auto: false }, y: { auto: false } },
       axes: [
-        { ...axis, size: hasTimes ? X_AXIS_PX : 0, values: hasTimes ? formatTimes : () => [], gap: 4 },
+        { ...axis, size: X_AXIS_PX, values: formatTimes, gap: 4, space: TIME_LABEL_PX },
         {
           ...axis,
           size: Y_AXIS_PX,
@@ -106,11 +106,14 @@ export class Plot {
         },
       ],
       series: [{}, ...spec.lines.map((line) => createSeries(line, colour, spec.isBars === true))],
+      // A stacked area ends where the one below it begins.
+      bands: spec.lines.flatMap(({ isStacked }, at) => (isStacked === true ? [{ series: [at + 1, at] as const }] : [])),
       hooks: {
         draw: [
           (plot) =>
             drawMarks(plot, this.#marks, {
               colour: colour('mark'),
+              shade: `${colour('warn')}1f`,
               text: colour('ink'),
               font: FONT,
               hasNames: hasMarkNames,
@@ -148,8 +151,8 @@ function withoutZeros(text: string): string {
 
 function computeTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
   let most = spec.minTop;
-  for (const line of spec.lines) {
-    for (const point of points) most = Math.max(most, line.value(point) ?? 0);
+  for (const at of spec.lines.keys()) {
+    for (const point of points) most = Math.max(most, heightOf(spec, at, point) ?? 0);
   }
   return most * 1.1;
 }

@@ -1,5 +1,6 @@
-/** The open view, kept in the URL fragment so that links and the back button work. */
+/** The open view with its sorting and filter, kept in the URL fragment so that links and the back button work. */
 import type { TableKind } from './live-data.ts';
+import type { TableView } from './table-model.ts';
 
 export interface Route {
   /** Undefined: the first application. */
@@ -7,6 +8,7 @@ export interface Route {
   readonly table: TableKind;
   /** Name of a call or object, or id of a session; undefined: the table. */
   readonly item: string | undefined;
+  readonly view: TableView;
 }
 
 export const TABLE_KINDS: readonly TableKind[] = [
@@ -28,23 +30,40 @@ export const PERSONAL_TABLES: ReadonlySet<TableKind> = new Set(['sessions', ...W
 /** Stands for the root application, whose name is empty. */
 const ROOT = '-';
 
-/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState`. Falls back to the first application and its RPCs. */
+/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState` or `#/smartWeb/rpc?sort=-p99&filter=boiler&errors`. Falls back to the first application and its RPCs. */
 export function parseRoute(hash: string): Route {
-  const [application, table, item] = hash
-    .replace(/^#\/?/, '')
-    .split('/')
-    .map((part) => decode(part));
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const [application, table, item] = path.split('/').map((part) => decode(part));
   const kind = TABLE_KINDS.find((known) => known === table) ?? 'rpc';
   return {
     application: application === undefined || application === '' ? undefined : fromSegment(application),
     table: kind,
     item: item === '' || WITHOUT_ITEMS.has(kind) ? undefined : item,
+    view: parseView(new URLSearchParams(query)),
   };
 }
 
-export function formatRoute({ application, table, item }: Route): string {
+export function formatRoute({ application, table, item, view }: Partial<Route> & Pick<Route, 'table'>): string {
   const parts = [formatSegment(application ?? ''), table, ...(item === undefined ? [] : [item])];
-  return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
+  const query = view === undefined ? '' : formatView(view);
+  return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}${query === '' ? '' : `?${query}`}`;
+}
+
+function parseView(query: URLSearchParams): TableView {
+  const sort = query.get('sort');
+  return {
+    sort: sort === null ? undefined : { key: sort.replace(/^-/, ''), isDescending: sort.startsWith('-') },
+    filter: query.get('filter') ?? '',
+    onlyErrors: query.has('errors'),
+  };
+}
+
+function formatView({ sort, filter, onlyErrors }: TableView): string {
+  return new URLSearchParams({
+    ...(sort === undefined ? {} : { sort: `${sort.isDescending ? '-' : ''}${sort.key}` }),
+    ...(filter === '' ? {} : { filter }),
+    ...(onlyErrors ? { errors: '' } : {}),
+  }).toString();
 }
 
 /** The name of an application in the paths below `live/`. */

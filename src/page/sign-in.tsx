@@ -16,7 +16,7 @@ export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
   return (
     <section class="panel sign-in" aria-labelledby="sign-in-heading">
       <h2 id="sign-in-heading">Sign in to the monitoring port</h2>
-      <p role={wasTried ? 'alert' : undefined} class={wasTried ? 'wrong' : ''}>
+      <p role={wasTried ? 'alert' : undefined} class={wasTried ? 'notice' : ''}>
         {wasTried ? `That was not accepted. ${detail}` : detail}
       </p>
       <form

@@ -7,6 +7,7 @@ import type { Connection, PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
 import { describeSituation, type Sentence } from './sentences.ts';
+import { Time } from './time.tsx';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',
@@ -35,7 +36,6 @@ interface SituationProps extends NewsSources {
 export function Situation(sources: SituationProps) {
   const { live, application, nowMs, rules, onRules } = sources;
   const { verdict } = application;
-  const since = formatTime(Date.parse(verdict.since), nowMs);
   const sentences = [...describeSituation(live, nowMs), ...explainTraffic(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
@@ -49,7 +49,8 @@ export function Situation(sources: SituationProps) {
         <span class="verdict-text">
           {verdict.text}{' '}
           <span class="verdict-more">
-            Since {since}. <Suspect application={application.name} verdict={verdict} />
+            Since <Time epochMs={Date.parse(verdict.since)} nowMs={nowMs} />.{' '}
+            <Suspect application={application.name} verdict={verdict} />
           </span>
         </span>
       </p>
@@ -85,7 +86,7 @@ function Sign({ tone }: Pick<Sentence, 'tone'>) {
     bad: 'M4 4l8 8M12 4l-8 8',
   };
   return (
-    <svg class="sign" viewBox="0 0 16 16" aria-hidden="true">
+    <svg class="sign" viewBox="0 0 16 16" width="14" height="14" fill="none" stroke-width="2" aria-hidden="true">
       <path d={paths[tone]} />
     </svg>
   );

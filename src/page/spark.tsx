@@ -16,6 +16,10 @@ export function Spark({ values }: { values: readonly (number | null)[] }) {
   return (
     <svg
       class="spark"
+      width={WIDTH}
+      height={HEIGHT}
+      fill="none"
+      stroke-width="1.4"
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       role="img"
       aria-label={known.length === 0 ? 'not measured yet' : known.join(', ')}

@@ -2,12 +2,19 @@
 
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import { formatFailed, formatTime } from './format.ts';
+import { formatFailed, formatTime, formatUtc } from './format.ts';
+import type { SessionCall, SessionObject } from './item-facts.ts';
 import type { CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Steps of 5 s in one count of a spark line. */
 const STEPS_PER_COUNT = 5;
+
+/** Widths for the usual texts. */
+const NUMBER_PX = 72;
+const ERRORS_PX = 124;
+const TIME_PX = 96;
+const TEXT_PX = 140;
 
 const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
   REST: 'REST',
@@ -31,62 +38,84 @@ export function measuredSteps({ spark }: CallRow, seq: number): readonly (number
 }
 
 export const CALL_COLUMNS: readonly Column<CallRow>[] = [
-  text('name', 'Name', 'call.name', 'wide'),
-  minor(number('count', 'Calls', 'call.count', 'w-count', formatCount)),
-  number('rate', 'Rate /s', 'call.rate', 'w-rate', formatRate),
-  minor(number('p50', 'p50', 'call.p50', 'w-duration', formatDuration)),
-  number('p99', 'p99', 'call.p99', 'w-duration', formatDuration),
+  text('name', 'Name', 'call.name'),
+  leaves(3, number('count', 'Calls', 'call.count', formatCount)),
+  leaves(4, { ...number<CallRow>('rate', 'Rate /s', 'call.rate', formatRate), widthPx: 84 }),
+  leaves(2, number('p50', 'p50', 'call.p50', formatDuration)),
+  number('p99', 'p99', 'call.p99', formatDuration),
   failed('call.errors', ({ ended }) => ended),
   {
-    ...{ key: 'spark', label: 'Last 5 min', def: 'call.spark', width: 'w-spark', isNumber: true, isMinor: true },
+    ...{ key: 'spark', label: 'Last 5 min', def: 'call.spark', widthPx: 100, isNumber: true, leaves: 1 },
     value: ({ spark }) => spark.reduce((total, count) => total + count, 0),
     text: ({ spark }) => spark.join(', '),
   },
 ];
 
 export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
-  text('name', 'Object', 'object.name', 'wide'),
-  number('subscriptions', 'Subscriptions', 'object.subscriptions', 'w-count', formatCount),
-  number('values', 'Values', 'object.values', 'w-count', formatCount),
-  number('rate', 'Values /s', 'object.rate', 'w-rate', formatRate),
+  text('name', 'Object', 'object.name'),
+  leaves(2, {
+    ...number<ObjectRow>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount),
+    widthPx: 116,
+  }),
+  leaves(1, number('values', 'Values', 'object.values', formatCount)),
+  { ...number<ObjectRow>('rate', 'Values /s', 'object.rate', formatRate), widthPx: 92 },
 ];
 
 export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
-  { ...text<SessionRow>('userName', 'User', 'session.user', 'wide'), text: describeUser },
-  minor({
-    ...{ key: 'connection', label: 'Connection', def: 'session.connection', width: 'w-text', isNumber: false },
+  { ...text<SessionRow>('userName', 'User', 'session.user'), text: describeUser },
+  leaves(2, {
+    ...{ key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150, isNumber: false },
     value: ({ connectionType }) => describeConnection(connectionType),
     text: ({ connectionType }) => describeConnection(connectionType),
   }),
-  minor(time('createTime', 'Since', 'session.since')),
-  time('lastActivityTime', 'Last activity', 'session.active'),
-  number('requests', 'Requests', 'session.requests', 'w-count', formatCount),
+  leaves(1, text('remoteAddress', 'Address', 'session.address')),
+  leaves(3, { ...time<SessionRow>('createTime', 'Since', 'session.since'), widthPx: 148 }),
+  leaves(4, { ...time<SessionRow>('lastActivityTime', 'Last activity', 'session.active'), widthPx: 112 }),
+  { ...number<SessionRow>('requests', 'Requests', 'session.requests', formatCount), widthPx: 92 },
   failed('session.errors', ({ requests }) => requests),
 ];
 
 export const PATH_COLUMNS: readonly Column<PathRow>[] = [
-  text('path', 'Path', 'path.name', 'wide'),
-  number('count', 'Requests', 'path.count', 'w-count', formatCount),
-  number('p95', 'p95', 'path.p95', 'w-duration', formatDuration),
+  text('path', 'Path', 'path.name'),
+  { ...number<PathRow>('count', 'Requests', 'path.count', formatCount), widthPx: 92 },
+  number('p95', 'p95', 'path.p95', formatDuration),
 ];
 
 const isLate = ({ isLate }: SingleCallRow) => isLate;
 
 export const RUNNING_COLUMNS: readonly Column<SingleCallRow>[] = [
-  text('name', 'Name', 'single.name', 'wide'),
-  { ...number<SingleCallRow>('duration', 'Age', 'single.duration', 'w-age', formatDuration), isBad: isLate },
-  text('userName', 'User', 'single.user', 'w-text'),
-  minor(text('remoteAddress', 'Address', 'session.address', 'w-text')),
-  minor(time('startTime', 'Since', 'single.since')),
+  text('name', 'Name', 'single.name'),
+  { ...number<SingleCallRow>('duration', 'Age', 'single.duration', formatDuration), isBad: isLate },
+  leaves(4, text('userName', 'User', 'single.user')),
+  leaves(2, text('remoteAddress', 'Address', 'session.address')),
+  leaves(1, time('startTime', 'Since', 'single.since')),
 ];
 
 export const SLOWEST_COLUMNS: readonly Column<SingleCallRow>[] = [
   ...RUNNING_COLUMNS.map((column) => (column.key === 'duration' ? { ...column, label: 'Took' } : column)),
-  {
-    ...{ key: 'outcome', label: 'Outcome', def: 'single.outcome', width: 'w-text', isNumber: false },
+  leaves(3, {
+    ...{ key: 'outcome', label: 'Outcome', def: 'single.outcome', widthPx: 184, isNumber: false },
     value: describeOutcome,
     text: describeOutcome,
-  },
+  }),
+];
+
+export const SESSION_CALL_COLUMNS: readonly Column<SessionCall>[] = [
+  text('name', 'Name', 'call.name'),
+  leaves(1, { ...text<SessionCall>('kind', 'Kind', 'call.name'), widthPx: 64 }),
+  number('count', 'Calls', 'call.count', formatCount),
+  leaves(2, number('p50', 'p50', 'session.timer', formatDuration)),
+  leaves(3, number('p99', 'p99', 'session.timer', formatDuration)),
+  failed('session.errors', ({ count }) => count),
+];
+
+export const SESSION_OBJECT_COLUMNS: readonly Column<SessionObject>[] = [
+  text('name', 'Object', 'object.name'),
+  leaves(1, {
+    ...number<SessionObject>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount),
+    widthPx: 116,
+  }),
+  number('values', 'Values', 'object.values', formatCount),
 ];
 
 /** E.g. `ok 200, too late`. */
@@ -97,9 +126,18 @@ function describeOutcome({ status, outcome = '', isLate }: SingleCallRow): strin
 /** The members of a row whose value is a `Value`. */
 type KeyFor<Row, Value> = { [Key in keyof Row]: Row[Key] extends Value ? Key : never }[keyof Row] & string;
 
-function text<Row>(key: KeyFor<Row, string | null>, label: string, def: DefinitionKey, width: string): Column<Row> {
+function text<Row>(key: KeyFor<Row, string | null>, label: string, def: DefinitionKey): Column<Row> {
   const value = (row: Row) => row[key] as string | null;
-  return { key, label, def, width, isNumber: false, value, text: (row) => value(row) ?? '(unknown)' };
+  return {
+    key,
+    label,
+    def,
+    widthPx: TEXT_PX,
+    isCut: true,
+    isNumber: false,
+    value,
+    text: (row) => value(row) ?? '(unknown)',
+  };
 }
 
 /** `format` must accept null where the member may be null. */
@@ -107,21 +145,20 @@ function number<Row>(
   key: KeyFor<Row, number | null>,
   label: string,
   def: DefinitionKey,
-  width: string,
   format: (value: number) => string,
 ): Column<Row> {
   const value = (row: Row) => row[key] as number;
-  return { key, label, def, width, isNumber: true, value, text: (row) => format(value(row)) };
+  return { key, label, def, widthPx: NUMBER_PX, isNumber: true, value, text: (row) => format(value(row)) };
 }
 
-function minor<Row>(column: Column<Row>): Column<Row> {
-  return { ...column, isMinor: true };
+function leaves<Row>(order: number, column: Column<Row>): Column<Row> {
+  return { ...column, leaves: order };
 }
 
 /** Failed calls, with their share of all ended calls; highlighted above 0. */
 function failed<Row extends { readonly errors: number }>(def: DefinitionKey, ended: (row: Row) => number): Column<Row> {
   return {
-    ...{ key: 'errors', label: 'Errors', def, width: 'w-errors', isNumber: true },
+    ...{ key: 'errors', label: 'Errors', def, widthPx: ERRORS_PX, isNumber: true },
     value: ({ errors }) => errors,
     text: (row) => formatFailed(row.errors, ended(row)),
     isBad: ({ errors }) => errors > 0,
@@ -132,7 +169,9 @@ function failed<Row extends { readonly errors: number }>(def: DefinitionKey, end
 function time<Row>(key: KeyFor<Row, string>, label: string, def: DefinitionKey): Column<Row> {
   const value = (row: Row) => Date.parse(row[key] as string);
   return {
-    ...{ key, label, def, width: 'w-time', isNumber: false, value },
+    ...{ key, label, def, widthPx: TIME_PX, isNumber: false, value },
     text: (row, nowMs) => formatTime(value(row), nowMs),
+    csv: (row) => row[key] as string,
+    detail: (row, nowMs) => `${formatTime(value(row), nowMs)} (${formatUtc(value(row))})`,
   };
 }

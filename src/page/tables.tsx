@@ -1,7 +1,8 @@
 /** The tables and their tabs. */
 import { formatCount, formatDuration } from '../base/figures.ts';
-import { type Cells, DataTable } from './data-table.tsx';
-import { Term } from './explanations.tsx';
+import { type Cells, Cut } from './data-table.tsx';
+import { FigureList } from './figure-list.tsx';
+import { FilteredTable, type FilteredTableProps } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';
 import { formatRoute, PERSONAL_TABLES } from './route.ts';
@@ -62,7 +63,7 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
     keyOf: ({ path }) => path,
     filterText: ({ path }) => path,
-    href: (_row, application) => formatRoute({ application, table: 'unclassified', item: undefined }),
+    href: (_row, application) => formatRoute({ application, table: 'unclassified' }),
   },
 };
 
@@ -103,7 +104,7 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
         {(Object.keys(TABLES) as TableKind[]).map((kind) => (
           <li key={kind}>
             <a
-              href={formatRoute({ application: application.name, table: kind, item: undefined })}
+              href={formatRoute({ application: application.name, table: kind })}
               aria-current={state.route.table === kind ? 'page' : undefined}
             >
               {TABLES[kind].name}
@@ -115,7 +116,7 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
   );
 }
 
-export function Table({ state, application, nowMs }: TablesProps) {
+export function Table({ state, application, nowMs, onView }: TablesProps & Pick<FilteredTableProps<never>, 'onView'>) {
   const { route, table, live } = state;
   if (PERSONAL_TABLES.has(route.table) && live?.role !== 'sessions') {
     return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
@@ -125,12 +126,14 @@ export function Table({ state, application, nowMs }: TablesProps) {
   }
   const definition = TABLES[table.kind] as TableOf<never>;
   return (
-    <DataTable
+    <FilteredTable
       key={table.kind}
       {...definition}
       caption={definition.name}
       rows={table.rows as readonly never[]}
       href={(row) => definition.href(row, application.name)}
+      view={route.view}
+      onView={onView}
       cells={cellsOf(table, live?.seq ?? 0)}
       nowMs={nowMs}
     />
@@ -152,24 +155,27 @@ function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<ne
 
 /** Calls of kind `session` have no view. */
 function formatCallHash({ kind, name }: SingleCallRow, application: string): string {
-  if (kind === 'session') return formatRoute({ application, table: 'sessions', item: undefined });
+  if (kind === 'session') return formatRoute({ application, table: 'sessions' });
   return formatRoute({ application, table: kind === 'object' ? 'objects' : kind, item: name });
 }
 
 /** The bar compares with the longest in the table. */
 function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
   return (
-    <span class="age">
-      <span class="age-bar" style={{ width: `${longestS === 0 ? 0 : (100 * seconds) / longestS}%` }} />
-      <span class="age-text">{formatDuration(seconds)}</span>
+    <span class="age" style={{ '--share': `${longestS === 0 ? 0 : (100 * seconds) / longestS}%` }}>
+      {formatDuration(seconds)}
     </span>
   );
 }
 
 function UserOf({ row: { userName, sessionId }, application }: { row: SingleCallRow; application: string }) {
   const name = userName ?? '(unknown)';
-  if (sessionId === null) return <>{name}</>;
-  return <a href={formatRoute({ application, table: 'sessions', item: sessionId })}>{name}</a>;
+  if (sessionId === null) return <Cut text={name} />;
+  return (
+    <a href={formatRoute({ application, table: 'sessions', item: sessionId })} aria-label={name}>
+      <Cut text={name} />
+    </a>
+  );
 }
 
 function Hidden() {
@@ -189,16 +195,11 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
         User names, addresses and single sessions need the role <code>sessions</code>; you have the role{' '}
         <code>metrics</code>.
       </p>
-      <dl class="facts">
-        {types.map((type) => (
-          <div key={type} data-def="now.sessions">
-            <dt>
-              <Term def="now.sessions">{describeConnection(type)}</Term>
-            </dt>
-            <dd>{formatCount(sessions[type])}</dd>
-          </div>
-        ))}
-      </dl>
+      <FigureList
+        figures={types.map((type) => ({
+          ...{ def: 'now.sessions', label: describeConnection(type), value: formatCount(sessions[type]) },
+        }))}
+      />
     </div>
   );
 }

@@ -1,8 +1,7 @@
-/** All charts on one time axis, the choice of its range, and the events on it. */
+/** All charts on one time axis, and the choice of its range. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import { type CallKind, type Charted, selectCharts } from './chart-specs.ts';
-import { formatMarkName } from './draw-marks.ts';
 import { formatTime } from './format.ts';
 import { type Period, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
@@ -26,8 +25,6 @@ const RANGES: readonly { readonly seconds: number; readonly name: string }[] = [
 ];
 
 const DARK = '(prefers-color-scheme: dark)';
-/** Limit of the list of events; the charts show all of them. */
-const MAX_EVENTS = 20;
 
 export function TimeCharts(props: TimeChartsProps) {
   const { application, points, minute, marks, nowMs, rangeS, charted, onRange } = props;
@@ -83,7 +80,6 @@ export function TimeCharts(props: TimeChartsProps) {
             data={data}
             minute={minute}
             moment={cursor.point}
-            hasTimes={at === specs.length - 1}
             hasMarkNames={at === 0}
             scheme={scheme}
             onMoment={cursor.onMoment}
@@ -91,7 +87,6 @@ export function TimeCharts(props: TimeChartsProps) {
           />
         ))}
       </div>
-      <Events marks={marks} nowMs={nowMs} />
     </section>
   );
 }
@@ -157,24 +152,6 @@ function Choice<Value extends string | number>({ name, value, choices, onChoose 
         </button>
       ))}
     </fieldset>
-  );
-}
-
-function Events({ marks, nowMs }: { marks: readonly Mark[]; nowMs: number }) {
-  if (marks.length === 0) return null;
-  const latest = marks.slice(-MAX_EVENTS).reverse();
-  return (
-    <details class="events">
-      <summary>What happened ({marks.length})</summary>
-      <ol>
-        {latest.map((mark) => (
-          <li key={`${mark.t} ${mark.kind}`}>
-            <time dateTime={new Date(mark.t * 1000).toISOString()}>{formatTime(mark.t * 1000, nowMs)}</time>
-            <b>{formatMarkName(mark.kind)}</b> {mark.text}
-          </li>
-        ))}
-      </ol>
-    </details>
   );
 }
 

@@ -11,10 +11,14 @@ export interface HistoryApplication {
   readonly name: string;
   readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
   readonly sessions: { readonly size: number };
+  readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
 
 type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName'> &
   Partial<Pick<CallStatistics, 'onFolded'>>;
+
+/** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
+type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
 
 /** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
 export interface WorstCallOfKind {
@@ -58,6 +62,15 @@ export interface HistoryPoint extends SharedPoint {
   readonly values: number;
   /** Sessions at the end of the step. */
   readonly sessions: number;
+  readonly times: TimesPoint;
+}
+
+/** Where the calls of a step, of all kinds, spent their time; in seconds. */
+export interface TimesPoint {
+  /** All that ended. */
+  readonly ended: number;
+  readonly durationS: number;
+  readonly clientWaitS: number;
 }
 
 /** Five minutes of steps with calls: the minimum for a usual p95. */
@@ -140,22 +153,30 @@ export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: () => number;
   readonly #sessions: HistoryApplication['sessions'];
+  readonly #times: { readonly [Key in keyof TimesPoint]: () => number };
   /** Oldest first. */
   readonly #points: HistoryPoint[] = [];
   /** See `History.p95Of`. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
-  constructor({ statistics, sessions }: HistoryApplication) {
+  constructor({ statistics, sessions, totals: { counts } }: HistoryApplication) {
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
     const { meters } = statistics.object.metrics();
     this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
     this.#sessions = sessions;
+    this.#times = {
+      ended: createIncrease(() => counts.ok + counts.clientErrors + counts.errors + counts.unanswered + counts.aborted),
+      durationS: createIncrease(() => counts.durationS),
+      clientWaitS: createIncrease(() => counts.clientWaitS),
+    };
   }
 
   sample(shared: SharedPoint): void {
     const { rpc, sba } = this.#calls;
     const calls = { rpc: rpc.sample(shared.seq), sba: sba.sample(shared.seq) };
-    this.#points.push({ ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size });
+    const { ended, durationS, clientWaitS } = this.#times;
+    const times = { ended: ended(), durationS: durationS(), clientWaitS: clientWaitS() };
+    this.#points.push({ ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size, times });
     if (this.#points.length > MAX_STEPS) this.#points.shift();
     this.p95 = {
       now: medianP95(this.#points.slice(-STEPS_PER_MINUTE), 1),

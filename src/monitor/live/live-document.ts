@@ -94,7 +94,9 @@ export function selectVerdict(verdict: Verdict, role: Role): object {
 function selectPoint({ epochMs, holds: _, ...point }: HistoryPoint): PagePoint {
   const t = epochMs / MS_PER_S;
   const [rpc, sba] = [roundCalls(point.rpc), roundCalls(point.sba)];
-  return { ...point, t, seconds: roundTo4Digits(point.seconds), rpc, sba, cores: roundOrNull(point.cores) };
+  const { ended, durationS, clientWaitS } = point.times;
+  const times = { ended, durationS: roundTo4Digits(durationS), clientWaitS: roundTo4Digits(clientWaitS) };
+  return { ...point, t, seconds: roundTo4Digits(point.seconds), rpc, sba, times, cores: roundOrNull(point.cores) };
 }
 
 function roundCalls({ p50, p95, p99, ...counts }: StepCalls): StepCalls {

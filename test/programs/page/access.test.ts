@@ -80,7 +80,7 @@ describeInChromium('the live page with authentication', (chromium) => {
     await live.table('RPCs').waitFor();
     await live.follow('Sessions');
     await live.see('User names, addresses and single sessions need the role sessions');
-    expect(await page.locator('.hidden-sessions .facts > div').allInnerTexts()).toContain('REST\n2');
+    expect(await page.locator('.hidden-sessions .figure').allInnerTexts()).toContain('REST\n2');
     expect(await unexplainedNumbers(page)).toEqual([]);
     expect((await explanationsByKeyboard(page)).missing).toEqual([]);
     expect(await page.content()).not.toMatch(/user-\d|127\.0\.0\.1/);

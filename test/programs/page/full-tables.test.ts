@@ -1,19 +1,18 @@
 /** The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. */
-import type { CDPSession } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
+import { ScriptMeter } from '../../support/page/script-meter.ts';
 
 const RPCS = 2_000;
 const OBJECTS = 10_000;
 const SESSIONS = 10_000;
-const UPDATES = 5;
 const MAX_SCRIPT_MS = 50;
 const MAX_BYTES = 50 * 1024 * 1024;
 
 describeInChromium('the live page with full tables', (chromium) => {
   let live: LivePage;
   let page: LivePage['page'];
-  let debug: CDPSession;
+  let meter: ScriptMeter;
 
   beforeAll(async () => {
     const harness = await chromium.startHarness();
@@ -28,36 +27,8 @@ describeInChromium('the live page with full tables', (chromium) => {
     live = await chromium.open(harness.url);
     page = live.page;
     page.setDefaultTimeout(15_000);
-    debug = await page.context().newCDPSession(page);
-    // Processor time, since other programs may keep the machine busy.
-    await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
+    meter = await ScriptMeter.of(page);
   }, 120_000);
-
-  async function metric(name: string): Promise<number> {
-    const { metrics } = await debug.send('Performance.getMetrics');
-    return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
-  }
-
-  /** Requests an update at once; resolves when the answer with the rows has been drawn. */
-  async function nextUpdate(kind: string): Promise<void> {
-    const answered = page.waitForResponse((response) => response.url().endsWith(`/smartWeb/${kind}`));
-    await page.evaluate(() => dispatchEvent(new Event('hashchange')));
-    await (await answered).finished();
-    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
-  }
-
-  async function scriptMs(kind: string): Promise<number> {
-    await nextUpdate(kind);
-    const each: number[] = [];
-    let before = await metric('ScriptDuration');
-    for (let update = 0; update < UPDATES; update += 1) {
-      await nextUpdate(kind);
-      const after = await metric('ScriptDuration');
-      each.push((after - before) * 1_000);
-      before = after;
-    }
-    return each.sort((a, b) => a - b)[Math.floor(UPDATES / 2)] ?? Number.NaN;
-  }
 
   it.each([
     ['rpc', 'RPCs', RPCS],
@@ -72,7 +43,7 @@ describeInChromium('the live page with full tables', (chromium) => {
       await table.waitFor();
       expect(Number(await table.getAttribute('aria-rowcount'))).toBe(rows + 1);
       expect(await table.locator('tbody tr').count()).toBeLessThan(60);
-      const ms = await scriptMs(kind);
+      const ms = await meter.updateMs(`/smartWeb/${kind}`);
       expect(ms).toBeGreaterThan(0);
       expect(ms).toBeLessThan(MAX_SCRIPT_MS);
     },
@@ -91,9 +62,9 @@ describeInChromium('the live page with full tables', (chromium) => {
 
   it('takes less than 50 MB of heap, and few nodes', async () => {
     // Garbage of updates waits for the collector; only memory left after it counts.
-    await debug.send('HeapProfiler.collectGarbage');
-    expect(await metric('JSHeapUsedSize')).toBeLessThan(MAX_BYTES);
+    await meter.collectGarbage();
+    expect(await meter.read('JSHeapUsedSize')).toBeLessThan(MAX_BYTES);
     // Nodes and listeners are outside of the heap.
-    expect(await metric('Nodes')).toBeLessThan(10_000);
+    expect(await meter.read('Nodes')).toBeLessThan(10_000);
   });
 });

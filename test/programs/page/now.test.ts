@@ -104,6 +104,8 @@ describeInChromium('the start page', (chromium) => {
   });
 
   it('draws no line before the start of the sidecar', async () => {
+    // The widest column leaves first.
+    await page.setViewportSize({ width: 1920, height: 1000 });
     const spark = page.getByRole('row', { name: 'E.Fast' }).locator('.spark');
     expect(await spark.getAttribute('aria-label')).toBe('0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11');
     // 14 steps of 5 s: two times 25 s have passed.
@@ -166,6 +168,35 @@ describeInChromium('the start page', (chromium) => {
     await expect.poll(names).toEqual(['E.Fast', 'E.Slow', 'E.New', 'E.Worse']);
   });
 
+  it('keeps sorting and filter in the link, so that the back button and a reload find them', async () => {
+    told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5, 25)];
+    await told.load(TOLD, '#/smartWeb/rpc');
+    await page.getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
+    await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('E. w');
+    await expect.poll(names).toEqual(['E.Slow', 'E.Worse']);
+    await page.getByLabel('with errors').check();
+    await expect.poll(names).toEqual(['E.Worse']);
+    expect(new URL(page.url()).hash).toBe('#/smartWeb/rpc?sort=name&filter=E.+w&errors=');
+    await page.reload();
+    await expect.poll(names).toEqual(['E.Worse']);
+    await page.goBack();
+    await expect.poll(names).toEqual(['E.Slow', 'E.Worse']);
+    await page.goBack();
+    await expect.poll(names).toEqual(['E.Fast', 'E.Worse', 'E.Slow']);
+  });
+
+  it('saves the rows as CSV, and shows its keys', async () => {
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV', exact: true }).click(),
+    ]);
+    expect(saved.suggestedFilename()).toBe('RPCs.csv');
+    await page.keyboard.press('?');
+    await page.getByText('shows or hides this list').waitFor();
+    await page.keyboard.press('?');
+    expect(await page.getByText('shows or hides this list').isVisible()).toBe(false);
+  });
+
   const BUSY = points(12, () => ({ rpc: { count: 10, errors: 0, p50: 0.01, p95: 0.02, p99: 0.03 } }));
   const busy = (state: Partial<Live> = {}) => live({ ...state, seq: 12, applications: [application(BUSY)] });
 
@@ -174,7 +205,7 @@ describeInChromium('the start page', (chromium) => {
     const jvm = { state: 'unavailable', source: null, since: null, reason: 'Is it up?', heapMax: null } as const;
     await told.load(busy({ limits, jvm }));
     await expect
-      .poll(() => textOf('.badge, .verdict-text'))
+      .poll(() => textOf('main .badge, .verdict-text'))
       .toEqual(['All well', expect.stringMatching(/p95 20\.0 ms\. Since 11:59:00\.$/)]);
     const tones = page.locator('.sentences li');
     const classes = await tones.evaluateAll((all) => all.map((one) => one.className));

@@ -1,6 +1,6 @@
 /** The built page in Chromium, with answers of the port that a test provides, without a sidecar. */
 import type { Route } from 'playwright-core';
-import type { CallRow, Live } from '../../../src/page/live-data.ts';
+import type { Live } from '../../../src/page/live-data.ts';
 import { type Chromium, LivePage } from '../../support/page/browser.ts';
 
 export type Told =
@@ -11,7 +11,10 @@ export type Told =
 
 export class ToldPage extends LivePage {
   told: Told = 'held';
-  rows: readonly CallRow[] = [];
+  /** Of each table that `rowsOf` does not name. */
+  rows: readonly object[] = [];
+  /** By the last part of the path, e.g. `sessions`, `calls` or `slowest`. */
+  rowsOf: Readonly<Record<string, readonly object[]>> = {};
   readonly #url: string;
 
   /** Its times are in UTC. */
@@ -20,6 +23,7 @@ export class ToldPage extends LivePage {
     const { page } = await chromium.open(url, { timezoneId: 'UTC' });
     const told = new ToldPage(page, url);
     await page.route('**/live**', (route) => told.#answer(route));
+    await page.route(/\/d2\/calls(\/slowest)?$/, (route) => route.fulfill({ json: told.#rowsFor(route) }));
     return told;
   }
 
@@ -43,7 +47,12 @@ export class ToldPage extends LivePage {
       return await route.fulfill({ status, headers: { 'retry-after': String(retryAfterS) }, json: { detail } });
     }
     const isTable = !/\/live(?:\?|$)/.test(route.request().url());
-    const columns = Object.keys(this.rows[0] ?? {});
-    await route.fulfill({ json: isTable ? { columns, rows: this.rows.map((row) => Object.values(row)) } : told });
+    const rows = this.#rowsFor(route);
+    const columns = Object.keys(rows[0] ?? {});
+    await route.fulfill({ json: isTable ? { columns, rows: rows.map((row) => Object.values(row)) } : told });
+  }
+
+  #rowsFor(route: Route): readonly object[] {
+    return this.rowsOf[new URL(route.request().url()).pathname.split('/').at(-1) ?? ''] ?? this.rows;
   }
 }

@@ -80,6 +80,7 @@ export function point(seq: number, differences: Partial<HistoryPoint> = {}): His
     gcPauseMs: null,
     busyThreads: null,
     cores: null,
+    times: { ended: 0, durationS: 0, clientWaitS: 0 },
     ...differences,
   };
 }

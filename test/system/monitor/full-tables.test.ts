@@ -136,7 +136,10 @@ const openSteps = () => new DurationSteps();
 const { rpc, sba, object } = work.application.statistics;
 const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object };
 const history = new History(
-  { ...sources, applications: [{ name: 'smartWeb', statistics: measured, sessions: { size: SESSIONS } }] },
+  {
+    ...sources,
+    applications: [{ name: 'smartWeb', statistics: measured, totals: sources.totals, sessions: { size: SESSIONS } }],
+  },
   sources.clock,
 );
 

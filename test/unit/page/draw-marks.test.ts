@@ -4,7 +4,7 @@ import { drawMarks } from '../../../src/page/draw-marks.ts';
 
 const LETTER_PX = 6;
 const WIDTH_PX = 600;
-const LOOK = { colour: 'grey', text: 'black', font: '11px sans-serif', hasNames: true };
+const LOOK = { colour: 'grey', shade: 'yellow', text: 'black', font: '11px sans-serif', hasNames: true };
 
 beforeEach(() => vi.stubGlobal('devicePixelRatio', 1));
 afterEach(() => vi.unstubAllGlobals());

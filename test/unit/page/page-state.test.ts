@@ -3,7 +3,7 @@ import { listChanges } from '../../../src/page/announcer.tsx';
 import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, lastSeq, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
-import { formatRoute, parseRoute } from '../../../src/page/route.ts';
+import { formatRoute, parseRoute, type Route } from '../../../src/page/route.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
 const START = createInitialState(parseRoute(''));
@@ -53,11 +53,17 @@ it('the state of the page keeps its content on any other refusal, and says how l
   expect(state.live).toBeDefined();
 });
 
-it.each([
-  { application: 'smartWeb', table: 'rpc', item: undefined },
-  { application: '', table: 'sessions', item: 'a-b_c' },
-  { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
-] as const)('addresses survive a round trip: %o', (route) => {
+const PLAIN = { sort: undefined, filter: '', onlyErrors: false };
+
+it.each<Route>([
+  { application: 'smartWeb', table: 'rpc', item: undefined, view: PLAIN },
+  { application: '', table: 'sessions', item: 'a-b_c', view: PLAIN },
+  { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%?', view: PLAIN },
+  {
+    ...{ application: 'smartWeb', table: 'rpc', item: undefined },
+    view: { sort: { key: 'p99', isDescending: true }, filter: 'Kotolňa & 1=2?#/%', onlyErrors: true },
+  },
+])('addresses survive a round trip: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route);
 });
 

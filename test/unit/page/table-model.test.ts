@@ -10,17 +10,26 @@ import {
 import { formatTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
 import type { SessionRow } from '../../../src/page/live-data.ts';
-import { SESSION_COLUMNS } from '../../../src/page/table-columns.ts';
-import { type Column, filterRows, sliceRows, sortRows } from '../../../src/page/table-model.ts';
+import { SESSION_COLUMNS, SLOWEST_COLUMNS } from '../../../src/page/table-columns.ts';
+import {
+  type Column,
+  filterRows,
+  formatCsv,
+  layoutColumns,
+  sliceRows,
+  sortRows,
+  splitForCut,
+} from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
 
 const column = (at: 0 | 1): Column<Row> => ({
-  ...{ key: String(at), label: '', def: 'call.name', isNumber: at === 1, width: '' },
+  ...{ key: String(at), label: '', def: 'call.name', isNumber: at === 1, widthPx: 80 },
   ...{ value: (row) => row[at], text: (row) => String(row[at]) },
 });
 const ROWS: readonly Row[] = Object.entries({ Epsilon: null, beta: 2, Alpha: null, gamma: 10, delta: 2 });
-const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
+const namesBy = (at: 0 | 1, isDescending: boolean) =>
+  sortRows(ROWS, [column(0), column(1)], { key: String(at), isDescending }).map(([name]) => name);
 
 it('rows are sorted numerically, with missing values last in either order, and ties in their old order', () => {
   expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
@@ -41,6 +50,26 @@ it('rows are drawn if visible, with a margin, even if the list has become shorte
   expect(sliceRows(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
   expect(sliceRows(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
   expect(sliceRows(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
+});
+
+it('columns leave in their order when room is short, the first one never, and figures last', () => {
+  const shown = (px: number) => layoutColumns(SLOWEST_COLUMNS, px).shown.map(({ key }) => key);
+  expect(shown(900)).toEqual(['name', 'duration', 'userName', 'remoteAddress', 'startTime', 'outcome']);
+  expect(shown(660)).toEqual(['name', 'duration', 'userName', 'outcome']);
+  expect(shown(480)).toEqual(['name', 'duration', 'userName']);
+  // On a phone the name has its own line.
+  expect(shown(344)).toEqual(['name', 'duration', 'userName']);
+  expect(layoutColumns(SLOWEST_COLUMNS, 344)).toMatchObject({ isStacked: true, hasMore: true });
+  expect(layoutColumns(SLOWEST_COLUMNS, 900)).toMatchObject({ isStacked: false, hasMore: false });
+});
+
+it('a long text is split for a cut before its last word, and never within a letter', () => {
+  const split = (text: string) => [splitForCut(text).start, splitForCut(text).end];
+  expect(split('E.Boiler.State')).toEqual(['E.Boiler.State', '']);
+  expect(split('E.Boiler.House.ReadState')).toEqual(['E.Boiler.House', '.ReadState']);
+  expect(split('maximiliana-alexandra (unverified)')).toEqual(['maximiliana-alexandra ', '(unverified)'].map(String));
+  expect(split('x'.repeat(30))).toEqual(['x'.repeat(18), 'x'.repeat(12)]);
+  expect(split(`${'x'.repeat(30)}e\u0301`)[1]).toBe(`${'x'.repeat(11)}e\u0301`);
 });
 
 it('numbers are written for people', () => {
@@ -72,7 +101,7 @@ it('the details of a call have durations in seconds, whatever the unit, and none
   expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
 });
 
-it('the details of a session have its calls, most frequent first, and its objects, without the totals', () => {
+it('the details of a session have its calls and its objects, without the totals', () => {
   const { calls, objects } = rowsOfSession({
     gauges: {},
     counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
@@ -84,7 +113,7 @@ it('the details of a session have its calls, most frequent first, and its object
     timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
   });
   const shown = calls.map(({ name, kind, errors }) => `${name} ${kind} ${errors}`);
-  expect(shown).toEqual(['E.Y RPC 2', 'E.Z SBA 0', 'E.X RPC 0']);
+  expect(shown).toEqual(['E.X RPC 0', 'E.Y RPC 2', 'E.Z SBA 0']);
   expect(objects).toEqual([
     { name: 'H.A', subscriptions: 1, values: 0 },
     { name: 'H.B', subscriptions: 0, values: 5 },
@@ -102,4 +131,14 @@ it('the user of a session is marked as unverified without proof of the name, and
   const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each, 0));
   expect(shown).toEqual(['anna', 'anna (unverified)', '(unknown)', '(unknown) (unverified)']);
   expect(user?.value(row('anna', false))).toBe('anna');
+});
+
+it('a table is exported with all columns, and without formulas that a client chose', () => {
+  const csv = formatCsv(SESSION_COLUMNS, [row('anna, "A"'), row('=HYPERLINK(1)', false)]);
+  expect(csv.split('\r\n')).toEqual([
+    'User,Connection,Address,Since,Last activity,Requests,Errors',
+    `"anna, ""A""",REST,10.0.0.7,${TIME},${TIME},1,0`,
+    `'=HYPERLINK(1),REST,10.0.0.7,${TIME},${TIME},1,0`,
+    '',
+  ]);
 });

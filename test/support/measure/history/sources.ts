@@ -5,6 +5,7 @@ import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
+import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../clock.ts';
 import { NO_READING } from '../../jvm/no-reading.ts';
@@ -20,6 +21,7 @@ export interface Sources extends Changeable<HistorySources> {
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
+  readonly totals: CallTotals;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
   lifecycle: { state: string };
@@ -36,9 +38,10 @@ export function createSources({ maxNames = 100 } = {}): Sources {
   const none = { rpc: 0, sba: 0, object: 0 };
   const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
+  const totals = new CallTotals();
   return {
-    ...{ clock, statistics, counts, sessions },
-    applications: [{ name: 'smartWeb', statistics, sessions }],
+    ...{ clock, statistics, counts, sessions, totals },
+    applications: [{ name: 'smartWeb', statistics, sessions, totals }],
     own: counts,
     upstream: { reachability: { kind: 'unknown' } },
     jvm: { state: unavailable('The JVM has not been read yet.', 1), failures: 0 },

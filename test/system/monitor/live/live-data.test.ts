@@ -154,6 +154,7 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
     sba: { count: 1, errors: 1, p50: seconds, p95: seconds, p99: seconds },
     ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2 },
     ...{ heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null },
+    times: { ended: 7, durationS: seconds, clientWaitS: seconds },
   });
   expect(second).toMatchObject({
     seq: 2,

@@ -40,6 +40,8 @@ describe('the history', () => {
       pools: new Map([['G1 Old Gen', { usedAfterGc: 500 }]]),
       collectors: new Map([['G1 Young Generation', { count: 1, timeMs: 10 }]]),
     });
+    const times = { beganNs: 0, endedNs: 2 * MS, durationNs: MS, clientWaitNs: MS / 2, firstByteNs: 0 };
+    sources.totals.ended('rpc', 'aborted', times);
     step();
     const [point] = history.points('smartWeb');
     const slow = expect.closeTo(0.04, 3);
@@ -49,12 +51,14 @@ describe('the history', () => {
       sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
       ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
       ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null, busyThreads: null, cores: null },
+      times: { ended: 1, durationS: 0.001, clientWaitS: 0.000_5 },
     });
     step();
     const [, next] = history.points('smartWeb');
     expect(next).toMatchObject({
       rpc: { count: 0, errors: 0, p50: null, p95: null, p99: null },
       sba: { count: 0, p99: null },
+      times: { ended: 0, durationS: 0, clientWaitS: 0 },
       ...{ values: 0, aborted: 0, unanswered: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
     });
   });
@@ -153,7 +157,7 @@ describe('the history', () => {
 
   it('keeps applications apart', () => {
     const [first, second] = [createSources(), createSources()];
-    const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 } };
+    const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 }, totals: second.totals };
     const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
     second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
     first.clock.advanceMs(5_000);
