@@ -20,6 +20,7 @@ export const SECURITY_FIELDS: Readonly<Record<string, string>> = {
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply
+    .removeHeader('content-encoding')
     .code(problem.status)
     .headers({ 'cache-control': NO_CACHE, ...problem.fields })
     .type('application/problem+json')

@@ -11,13 +11,17 @@
  *
  * The root context has the application name `-`.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { pipeline } from 'node:stream';
+import { constants, createGzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
+import { negotiateCoding } from '../accept-encoding.ts';
 import type { Role } from '../access/reader.ts';
 import { NUMBERS } from '../guard.ts';
 import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { sendPieces } from '../send.ts';
+import { SlicedAnswer } from '../sliced-answer.ts';
 import { renderLive } from './live-document.ts';
 import { readCalls, readObjects, readSessions, renderTable } from './live-tables.ts';
 
@@ -31,14 +35,14 @@ export function addLiveRoutes(
   share: LoopShare,
 ): void {
   const { applications } = monitored;
-  server.get('/live', NUMBERS, (request, reply) => {
+  server.get('/live', { ...NUMBERS, onSend: compress }, (request, reply) => {
     const role = request.reader?.role ?? 'metrics';
     const since = parseSince(request.query as Query);
     if (request.method === 'GET') probeInDoubt(monitored, live);
     return sendPieces(request, reply, renderLive(monitored, live, { role, since }), share);
   });
   const addTable = (table: string, access: Role, read: (application: MonitoredApplication) => Iterable<object>) =>
-    server.get(`/live/:application/${table}`, { config: { access } }, (request, reply) =>
+    server.get(`/live/:application/${table}`, { config: { access }, onSend: compress }, (request, reply) =>
       sendPieces(request, reply, renderTable(read(applicationOf(request, applications))), share),
     );
   addTable('rpc', 'metrics', (application) => readCalls('rpc', application, live));
@@ -46,6 +50,18 @@ export function addLiveRoutes(
   addTable('objects', 'metrics', readObjects);
   addTable('sessions', 'sessions', ({ name }) => readSessions(live.sessionsOf(name)));
   addTable('unclassified', 'sessions', () => live.unclassified.readPaths());
+}
+
+/** An hour of steps has 280 kB, and a tenth of that compressed. zlib does it beside the event loop. */
+async function compress({ headers, method }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  if (!(payload instanceof SlicedAnswer)) return payload;
+  reply.header('vary', 'accept-encoding');
+  const coding = negotiateCoding(headers['accept-encoding'], ['gzip']);
+  if (method === 'HEAD' || coding === undefined) return payload;
+  reply.header('content-encoding', coding);
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+  pipeline(payload, gzip, () => undefined);
+  return gzip;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;

@@ -1,4 +1,5 @@
 /** Checks answers of the monitoring port against its OpenAPI document: status, fields, media type and content. */
+import { gunzipSync } from 'node:zlib';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createDocument } from '../../../../src/monitor/openapi/document.ts';
@@ -105,7 +106,8 @@ class AnswerCheck {
     if (described === undefined) return [`${status} with the media type ${mediaType}, which is not described`];
     if (answer.method === 'HEAD') return answer.content.length === 0 ? [] : [`content in an answer to HEAD`];
     if (!answer.isWhole || described.schema === undefined) return [];
-    const text = answer.content.toString('utf8');
+    const isCoded = field('content-encoding') === 'gzip';
+    const text = (isCoded ? gunzipSync(answer.content) : answer.content).toString('utf8');
     const isJson = /[/+]json$/.test(mediaType ?? '');
     const validate = this.#validator({ $ref: `document${described.schema.$ref}` });
     try {

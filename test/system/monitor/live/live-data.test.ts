@@ -1,9 +1,12 @@
 /** Every field that the live page reads, with real traffic. Roles: access-matrix.test.ts; turns: full-tables.test.ts. */
 import net from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { request } from 'undici';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
 import { type Columns, parseRows } from '../../../../src/page/rows.ts';
 import { until } from '../../../support/comet/until.ts';
+import { Random } from '../../../support/fuzz/random.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { send, startApplication } from '../../../support/net.ts';
@@ -175,6 +178,26 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
     Array.from({ length: 12 }, (_, i) => i + 3),
   );
+});
+
+it('/live is compressed for browsers, and an hour of it has at most 60 kB then', async () => {
+  const stand = await started();
+  const rpc = stand.sidecar.recorder.applications.get('smartWeb')?.statistics.rpc;
+  const random = new Random(42);
+  for (let step = 0; step < 720; step += 1) {
+    for (let i = random.below(30); i > 0; i -= 1) rpc?.recordAnswered('E.Demo.Run', 200, random.next() * 1e9);
+    steps(stand, 1);
+  }
+  const plain = await send(stand.monitorPort, '/live');
+  const url = `http://127.0.0.1:${stand.monitorPort}/live`;
+  const { headers, body } = await request(url, { headers: { 'accept-encoding': 'gzip, deflate, br' } });
+  const coded = Buffer.from(await body.arrayBuffer());
+  expect(headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+  const points = (text: string) => (JSON.parse(text) as Live).applications[0]?.history.points;
+  expect(points(gunzipSync(coded).toString('utf8'))).toEqual(points(plain.body));
+  expect(points(plain.body)).toHaveLength(720);
+  expect(plain.headers['content-encoding']).toBeUndefined();
+  expect(coded.length).toBeLessThanOrEqual(60_000);
 });
 
 it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('/live has no steps since "%s"', async (since) => {
