@@ -104,7 +104,14 @@ export class CometExchange {
   }
 
   #onRequestWhole(): void {
-    if (this.#isKnown || this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+    const { reading } = this.#application;
+    if (this.#isKnown || this.#isAccepted) this.#readRequest();
+    // The answer to the client's handshake may still wait to be read.
+    else if (reading.hasRoom(this.#clientKey)) {
+      reading.runAfter(this.#clientKey, () => {
+        if (this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+      });
+    }
   }
 
   #isOfKnownClient(): boolean {

@@ -172,6 +172,21 @@ it('a /meta/connect is never a call, and its hold ends with a delivery or withou
   expect(traffic.onlySession().requests).toBe(0);
 });
 
+it('a /meta/connect is held also while the answer to its handshake waits to be read', () => {
+  const clock = new ManualClock();
+  const slow: CometListener = {
+    onClientMessage: ({ channel }) => clock.advanceMs(channel === '/meta/handshake' ? 20 : 0),
+    onUpstreamMessage: () => undefined,
+    onFailure: () => expect.unreachable(),
+  };
+  traffic = new CometTraffic({}, slow, clock);
+  traffic.handshake('a');
+  traffic.hold('a');
+  expect(traffic.numbers.holds.now).toBe(0);
+  traffic.recorder.finish();
+  expect(traffic.numbers.holds.now).toBe(1);
+});
+
 it('a /meta/connect beside publishes in one request is still a hold, and they are still calls', () => {
   const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
   const exchange = traffic.beginPost([rpcCall('1'), connect]);
