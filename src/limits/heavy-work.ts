@@ -1,5 +1,5 @@
 /**
- * Limits how long the event loop is kept by what is dear to read: large heads, full reads of bodies, handshakes of
+ * Limits how long costly reads hold the event loop: large heads, full reads of bodies, handshakes of
  * WebSockets. Without a limit, each of a thousand clients gets its milliseconds before any other client gets its
  * microseconds. Small requests never wait here.
  */
@@ -9,7 +9,7 @@ import { addressKeyOf } from './address-key.ts';
 /** In each turn of the event loop. */
 const MAX_TURN_NS = 4 * NS_PER_MS;
 
-/** At most by so much is a cost multiplied that was stated too low. */
+/** Maximum factor for a cost that was stated too low. */
 const MAX_FACTOR = 32;
 
 interface Waiting {
@@ -27,7 +27,7 @@ export class HeavyWork {
   /** Costs that were stated in the last turn, and when their work could begin. */
   #statedNs = 0;
   #statedAtNs = 0;
-  /** Real costs to stated ones, of late. */
+  /** Recent real costs, divided by the stated ones. */
   #factor = 1;
 
   constructor(clock: Clock) {
@@ -57,7 +57,7 @@ export class HeavyWork {
     setImmediate(this.#onTurnEnd);
   }
 
-  /** The kernel's part of a read, and other programs on the core, are in no stated cost. */
+  /** Stated costs omit the kernel's part of a read, and other programs on the core. */
   #learn(nowNs: number): void {
     if (this.#statedNs === 0) return;
     const factor = (this.#factor + (nowNs - this.#statedAtNs) / this.#statedNs) / 2;
@@ -88,7 +88,7 @@ export class HeavyWork {
 
 /** Smaller heads are read at once. */
 const HEAVY_HEAD_BYTES = 4 * 1024;
-/** A record of TLS has at most 16 KiB. */
+/** Below TLS's records of 16 KiB. */
 const HEAVY_READ_BYTES = 8 * 1024;
 
 /** The turns of one connection among those with heavy work. */
@@ -119,10 +119,10 @@ export class ClientTurn {
     return true;
   }
 
-  /** True if what has come has to wait: a head of `headBytes`, or with `isDear` one whose request is dear. */
-  mustWait(headBytes: number, isDear = false): boolean {
+  /** True if what has come has to wait: a head of `headBytes`, or with `isCostly` one whose request is. */
+  mustWait(headBytes: number, isCostly = false): boolean {
     if (this.isWaiting) return true;
-    if (this.#isGranted || (!isDear && headBytes < HEAVY_HEAD_BYTES) || this.#work.mayRun) return false;
+    if (this.#isGranted || (!isCostly && headBytes < HEAVY_HEAD_BYTES) || this.#work.mayRun) return false;
     this.#wait(0);
     return true;
   }

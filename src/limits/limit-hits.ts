@@ -5,7 +5,7 @@
  * This file counts the requests and connections that were refused or closed because of a limit. It counts by
  * configuration key, so that the number says which key to change. Some limits are counted elsewhere. Full tables
  * (`sessions.max`, `metrics.maxNames`, `comet.max...`): own-metrics.ts, application-metrics.ts and
- * comet/comet-metrics.ts in measure/record. Bodies that pass unread because `limits.memoryBytes` has no room:
+ * comet-metrics.ts in measure. Bodies that pass unread because `limits.memoryBytes` has no room:
  * comet-metrics.ts, reason `budget`. `limits.memoryBytes` here counts only requests that were refused and connections
  * that were closed.
  */

@@ -33,7 +33,7 @@ export class MemoryBudget {
   maxBytes: number;
   /** Bytes kept now. */
   readonly used = noBytes();
-  /** Refused attempts, including those that succeed after an eviction. */
+  /** Refusals, even if an eviction then made room, and resets. */
   readonly refusals = noBytes();
   #usedBytes = 0;
 

@@ -14,7 +14,7 @@ const MAX_SHARE_NS = 20 * NS_PER_MS;
 const PAUSE_MS = 5;
 /** Maximum charge for one step. No step takes longer by itself; another process on the core used the rest. */
 const MAX_STEP_NS = 20 * NS_PER_MS;
-/** See `ReadingShare.readUpToNs`. */
+/** Maximum age of `readUpToNs`. */
 const MAX_LAG_NS = 60_000 * NS_PER_MS;
 /**
  * Maximum bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below

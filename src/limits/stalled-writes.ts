@@ -6,7 +6,7 @@ const MAX_AGE_NS = 5 * NS_PER_S;
 /** At this multiple of the bound the minimum age is 0, so memory never grows further. */
 const HARD_BOUND = 4;
 
-/** Unsent writes of this size pause the other side: it is the high-water mark of a socket in Node 20. */
+/** Unsent writes of this size may pause the other side: Node 20's high-water mark of a socket. */
 const PAUSING_BYTES = 16 * 1024;
 
 /**
@@ -17,7 +17,7 @@ export const QUEUED_WRITE_BYTES = 256;
 
 /** One direction of a connection, on which writes may stall. */
 export interface StallingConnection {
-  /** Memory of its unsent writes; 0 without any. */
+  /** Memory that waits for its peer; 0: none. */
   readonly stalledBytes: number;
   /** Bytes that its peer has taken. When it changes, the connection is no longer stalled. */
   readonly sentBytes: number;

@@ -1,7 +1,7 @@
 import type { MemoryBudget, MemoryKind } from './memory-budget.ts';
 
 export interface Unfinished {
-  /** Frees its memory for others. The rest of its bytes passes unread. */
+  /** Frees its memory. The rest of a body passes unread. */
   giveUp(): void;
 }
 
@@ -34,7 +34,7 @@ export class EvictableBodies {
     return true;
   }
 
-  /** Takes `bytes` for data that was derived from a body and is bounded by it. */
+  /** Takes `bytes` without a check; the caller bounds them. */
   takeAnyway(bytes: number): void {
     this.#memory.takeAnyway(this.#kind, bytes);
   }

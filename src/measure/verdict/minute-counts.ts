@@ -2,8 +2,9 @@ import type { CallTotals } from '../record/call-totals.ts';
 
 /** Differences of counters over the last minute. Times are in seconds. */
 export type MinuteCounts = Readonly<CallTotals['counts']> & {
-  /** Requests that are no calls: below the application, and those that would be calls of another one. */
+  /** Requests below the application that are no calls. */
   readonly unclassified: number;
+  /** Requests that would be calls if their first segment were the application's. */
   readonly misplaced: number;
 };
 

@@ -1,5 +1,5 @@
 /**
- * Is it the server, the network, a client, or the sidecar? Rules on the record of the last minute. The first that
+ * Is it the server, the network, a client, or the sidecar? Rules on the evidence of the last minute. The first that
  * applies, in the order of `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
  * docs/live-page.md lists them.
  */
@@ -132,7 +132,7 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       : 'not enough to compare with (needs 5 minutes with calls)';
     return {
       applies: isKnown && endedCalls(minute) > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
-      text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
+      text: `Applies when the p95 of the last minute of RPCs is at least ${SLOWER_BY} times the usual one of this hour, and at least ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
       subject: 'server',
       says: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
       suspect: slowest,
@@ -187,7 +187,7 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
   fine: ({ minute, p95 }) => {
     const ended = endedCalls(minute) + minute.aborted;
     const failed = minute.errors + minute.unanswered;
-    const p95Text = p95.now === null ? '' : `, p95 ${formatDuration(p95.now)}`;
+    const p95Text = p95.now === null ? '' : `, p95 of RPCs ${formatDuration(p95.now)}`;
     return {
       applies: true,
       text: 'Applies when no other rule does.',

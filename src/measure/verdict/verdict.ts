@@ -1,4 +1,4 @@
-/** What the verdict is, and the record that its rules read. */
+/** What the verdict is, and the evidence that its rules read. */
 import type { ServerState } from '../../jvm/server-reading.ts';
 import type { UpstreamCondition } from '../history/conditions.ts';
 import { type HungName, UNCONFIRMED } from '../record/hung-calls.ts';

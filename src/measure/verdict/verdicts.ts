@@ -151,7 +151,7 @@ export class Verdicts {
   }
 }
 
-/** Only names of answers that can have a metric: any other one may be any text that a client sent. */
+/** Only outcomes that can give a name a metric: other names may be any text that a client sent. */
 function slowestOf({ slowest }: JudgedApplication): SuspectCall | undefined {
   return slowest.slowestSince(MINUTE_S).find(({ outcome }) => outcome === 'ok' || outcome === 'error');
 }

@@ -207,7 +207,7 @@ export class ClientLink implements Watched {
   };
 
   readonly #onTimeout = (): void => {
-    // A held long poll is silent by design until the server has something to say; cutting it would check like a server
+    // A held long poll is silent by design until the server has something to say; cutting it would look like a server
     // fault. The same holds for a client that we do not read because the upstream is full.
     if (!this.#listener.canBeSilent || this.hasEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');

@@ -5,7 +5,7 @@ import type { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { RelayServices } from './client-link.ts';
 
-/** How often a head that is late is looked at again while it waits for its turn. */
+/** Interval between checks of a late head that waits for its turn. */
 const LATE_HEAD_MS = 1_000;
 
 export interface RequestsOwner extends HeadWaiter {
@@ -16,7 +16,7 @@ export interface RequestsOwner extends HeadWaiter {
 
 /**
  * What a client has sent of requests that have not begun: the beginning of a head, or pipelined requests. It is charged
- * to the memory budget, and waits for its turn if it is dear to read.
+ * to the memory budget, and waits for its turn if it is costly to read.
  */
 export class ClientRequests {
   readonly #request: RequestReader;
@@ -46,7 +46,7 @@ export class ClientRequests {
     const request = this.#request;
     request.skipEmptyLines();
     if (request.unread.length === 0) {
-      // It may have been the beginning of an empty line.
+      // It may run for the start of an empty line.
       this.#headTimer.stop();
       return undefined;
     }
@@ -58,8 +58,8 @@ export class ClientRequests {
     }
     this.#headTimer.stop();
     // A handshake costs much more than its head.
-    const isDear = typeof head !== 'string' && head.isWebSocket;
-    return isDear && this.#turn.mustWait(request.unread.length, true) ? undefined : head;
+    const isCostly = typeof head !== 'string' && head.isWebSocket;
+    return isCostly && this.#turn.mustWait(request.unread.length, true) ? undefined : head;
   }
 
   readonly #onHeadTimeout = (): void => {
@@ -74,25 +74,25 @@ export class ClientRequests {
   }
 
   /**
-   * Keeps what is left of a read, which may lie in `shared` memory. `isHead`: it is the beginning of a head. True if
+   * Keeps what is left of a read, which may lie in `shared` memory. `isIdle`: no request is being answered. True if
    * `mustPause` may have changed.
    */
-  endRead(sinceNs: number, isHead: boolean, shared: Buffer | undefined): boolean {
+  endRead(sinceNs: number, isIdle: boolean, shared: Buffer | undefined): boolean {
     const isLeft = this.#request.unread.length > 0;
-    if (isLeft) this.#keep(isHead, shared);
+    if (isLeft) this.#keep(isIdle, shared);
     else if (this.#account.bytes > 0) this.#account.keep(0);
     return this.#turn.endRead(sinceNs) || isLeft;
   }
 
   /** Call when a request has been taken, or has ended. */
-  recharge(isHead: boolean): void {
-    if (this.#account.bytes > 0) this.#keep(isHead);
+  recharge(isIdle: boolean): void {
+    if (this.#account.bytes > 0) this.#keep(isIdle);
   }
 
-  #keep(isHead: boolean, shared?: Buffer): void {
+  #keep(isIdle: boolean, shared?: Buffer): void {
     this.#request.copyIfShared(shared);
-    if (this.#account.keep(this.#request.keptBytes, isHead ? this.#owner : undefined)) return;
-    if (isHead) this.#owner.onHeadEvicted();
+    if (this.#account.keep(this.#request.keptBytes, isIdle ? this.#owner : undefined)) return;
+    if (isIdle) this.#owner.onHeadEvicted();
     else {
       this.#services.reporter.hits.hit('limits.memoryBytes');
       this.#clear();
@@ -103,8 +103,8 @@ export class ClientRequests {
   /** Whether the client must not be read now. `isBusy`: a whole request is being answered. */
   mustPause(isBusy: boolean): boolean {
     const { length } = this.#request.unread;
-    const isTooFar = length === 0 ? this.isOverfull : length > this.#services.options.headBytes;
-    return (isBusy && isTooFar) || this.isWaiting;
+    const isFull = length === 0 ? this.isOverfull : length > this.#services.options.headBytes;
+    return (isBusy && isFull) || this.isWaiting;
   }
 
   /** Drops everything; no request begins any more. */

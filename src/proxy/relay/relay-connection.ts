@@ -1,7 +1,7 @@
 /**
  * The relay serves every HTTP request, and gives every refusal. This folder serves one client connection with one
- * upstream connection of its own. It reads heads, follows framing, and passes all bytes on unchanged except for the
- * forwarding fields. What it cannot frame without doubt it refuses (`RequestFault`). Only a WebSocket leaves it. The
+ * upstream connection of its own. It reads heads, follows framing, and passes all bytes on unchanged, except for
+ * some fields. What it cannot frame without doubt it refuses (`RequestFault`). Only a WebSocket leaves it. The
  * folder must not know websocket/ or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
@@ -46,7 +46,7 @@ export class RelayConnection implements ClientListener, RequestsOwner, UpstreamL
   #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
-  /** Exchanges that were answered after a FIN of the client. They count once its system had a second to refuse it. */
+  /** Exchanges that were answered after a FIN of the client. They end once its system had a second to refuse the answer. */
   readonly #untaken: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
@@ -154,7 +154,7 @@ export class RelayConnection implements ClientListener, RequestsOwner, UpstreamL
     }
     const running = this.#running;
     if (running !== undefined) running.passRequest(bytes, head, this.#readBuffer);
-    // After an early response the rest of a body goes on, or is dropped without an upstream.
+    // After an early response, the rest of a body is still sent if the upstream is open.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
     if (this.#request.isDone) this.#onRequestDone();
     // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
@@ -225,7 +225,7 @@ export class RelayConnection implements ClientListener, RequestsOwner, UpstreamL
     }
   }
 
-  /** After a FIN of the client, its last request has been answered. */
+  /** The client sent a FIN, and no further request is unread. */
   get #mayHaveLeft(): boolean {
     return this.#toClient.hasEnded && this.#request.unread.length === 0;
   }
@@ -314,7 +314,7 @@ export class RelayConnection implements ClientListener, RequestsOwner, UpstreamL
     this.#toUpstream.drop(true);
     if (this.#response.head === undefined) this.#answer(upstreamProblem(failure), running, !this.#request.isDone);
     // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
-    // its connection would check complete.
+    // its connection would look complete.
     else if (this.#response.endsWithConnection) this.#toClient.reset();
     else this.#close();
   }

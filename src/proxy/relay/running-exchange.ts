@@ -28,8 +28,8 @@ export interface RelayParts {
 /**
  * A request with its response, from its head to its ending. Passes the response, lets the observers read the bodies, and
  * reports when the exchange begins and ends to wait for its client: for bytes of the request's body that the upstream
- * would take, or for room for the response. The clock is read only then, so a call whose body comes with its head and
- * whose answer is taken at once costs nothing.
+ * would take, or for room for the response. Only waits read the clock, so a call whose body comes with its head and
+ * whose answer is taken at once costs no more.
  */
 export class RunningExchange {
   readonly exchange: Exchange;
@@ -64,7 +64,7 @@ export class RunningExchange {
     return this.#parts.context.services.reporter;
   }
 
-  /** Passes bytes of the request, its `head` first if given; they lie in `buffer` if that is shared. */
+  /** Passes bytes of the request, its `head` first if given; `buffer` is their read buffer, if any. */
   passRequest(bytes: Buffer, head: Http1RequestHead | undefined, buffer: ReadBuffer | undefined): void {
     const { request, toUpstream } = this.#parts;
     if (head) this.#sendHead(head, bytes, buffer);
@@ -104,7 +104,7 @@ export class RunningExchange {
     return canGoOn;
   }
 
-  /** `read` is the last read, in `buffer` if that is shared. */
+  /** `read` is the last read, `buffer` its read buffer, if any. */
   #writeResponse(read: Buffer, buffer: ReadBuffer | undefined): boolean {
     const { context, response, toClient } = this.#parts;
     const { bytes, end, headEnd, head } = response;

@@ -127,7 +127,7 @@ export class UpstreamLink {
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent, or when it sends something: nothing is read any more.
+   * Ends the connection once the rest is sent, or at any byte of the upstream, which is not passed on.
    * Only one may be ending: an earlier one is destroyed.
    */
   endAfterRest(): void {

@@ -34,7 +34,7 @@ export class WriteBatch {
     this.flush();
   };
 
-  /** Does all waiting writes now. Call it before slow work at the end of a turn. A write adds none. */
+  /** Does all waiting writes now. Call it before slow work at the end of a turn. A flush adds none. */
   flush(): void {
     const count = this.#count;
     this.#count = 0;
@@ -82,7 +82,7 @@ export class SocketWriter {
     this.#batch.add(this);
   }
 
-  /** False, like a socket's, when it is full until 'drain'. `buffer` is the shared one that holds `bytes`, if any. */
+  /** False, like a socket's, when it is full until 'drain'. `buffer` is the read buffer of `bytes`, if any. */
   write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
     this.flush();
     const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);

@@ -39,7 +39,7 @@ export function live(differences: Partial<Live> = {}): Live {
 
 export const FINE: Verdict = {
   ...{ subject: 'nobody', code: 'fine', kind: null, name: null, since: new Date(NOW_MS - 60_000).toISOString() },
-  text: 'No sign of trouble with the server, the network or a client: 120 calls in the last minute, none failed, p95 20.0 ms.',
+  text: 'No sign of trouble with the server, the network or a client: 120 calls in the last minute, none failed, p95 of RPCs 20.0 ms.',
 };
 
 const NO_CALLS: MinuteOfCalls = {
