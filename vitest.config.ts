@@ -31,7 +31,7 @@ export default defineConfig({
         // Much of `system` is waiting. JVMs and browsers need more than a core each.
         maxWorkers: name === 'system' ? 3 : 2,
         // Tests that run side by side start a process or more each.
-        maxConcurrency: 3,
+        maxConcurrency: name === 'system' ? 3 : 1,
         sequence: { groupOrder },
         ...SETUPS[name],
       },

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
@@ -110,7 +110,7 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
 
   it('burns all the processors that it may use', async () => {
     await (await fetch(`${tomcat.origin}/beans/hold?release`)).text();
-    pinToOneProcessor(tomcat.pid);
+    pinToOneProcessor(tomcat.pid, (close) => onTestFinished(async () => void (await close())));
     for (let burning = 0; burning < 4; burning += 1) call('burn');
     const rule = async () => (await verdict()).rules.find(({ code }) => code === 'processors');
     await expect

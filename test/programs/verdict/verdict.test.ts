@@ -264,8 +264,7 @@ function withJvm(chromium: Chromium): void {
     call(listen, `/beans/${target}`, count, 'GET');
 
   situation('says that the JVM uses all its processors', PROCESSORS, (until) => {
-    pinToOneProcessor(tomcat.pid);
-    until(() => execFileSync('taskset', ['-a', '-cp', '0-63', String(tomcat.pid)]));
+    pinToOneProcessor(tomcat.pid, until);
     let isOver = false;
     until(() => {
       isOver = true;

@@ -3,7 +3,7 @@
  * of Basic at `/digest`, and `/beans/now`, which reports the JVM's own MXBeans.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
@@ -45,14 +45,19 @@ export function managerKeys({ origin }: ManagerTomcat, folder: Folder, user: 'st
 }
 
 /** Leaves a JVM one processor, and prefers it there to other tests. Only root may do the latter; for others the machine has to be quiet. */
-export function pinToOneProcessor(pid: number): void {
+export function pinToOneProcessor(pid: number, until: Defer): void {
   execFileSync('taskset', ['-a', '-cp', '0', String(pid)]);
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    try {
-      setPriority(Number(thread), -15);
-    } catch {
-      return;
+  until(() => execFileSync('taskset', ['-a', '-cp', '0-63', String(pid)]));
+  // Priorities count within a session of processes only (sched(7), autogroup).
+  const session = `/proc/${pid}/autogroup`;
+  try {
+    if (existsSync(session)) {
+      writeFileSync(session, '-15');
+      until(() => writeFileSync(session, '0'));
     }
+    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), -15);
+  } catch {
+    // A thread has ended, or it may not be done.
   }
 }
 
