@@ -19,7 +19,7 @@ const MAX_GROWTH_BYTES = 512 * 1024;
 
 /** Memory in use while idle. The deadlines of the last readings must be over, since they hold their readings. */
 async function settledHeapBytes(): Promise<number> {
-  await delay(ATTACH_TIMEOUT_MS + 100);
+  await delay(Math.max(ATTACH_TIMEOUT_MS, READ_TIMEOUT_MS) + 100);
   return await usedBytes();
 }
 
