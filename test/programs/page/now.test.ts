@@ -206,7 +206,7 @@ describeInChromium('the start page', (chromium) => {
     await told.load(busy({ limits, jvm }));
     await expect
       .poll(() => textOf('main .badge, .verdict-text'))
-      .toEqual(['All well', expect.stringMatching(/p95 20\.0 ms\. Since 11:59:00\.$/)]);
+      .toEqual(['All well', expect.stringMatching(/p95 of RPCs 20\.0 ms\. Since 11:59:00\.$/)]);
     const tones = page.locator('.sentences li');
     const classes = await tones.evaluateAll((all) => all.map((one) => one.className));
     const texts = await tones.allInnerTexts();

@@ -3,10 +3,9 @@
  * sentence. No trouble ends as `fine`. The network and TLS are in network.test.ts.
  */
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import net from 'node:net';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../bench/load/ports.ts';
 import { type Defer, deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { Folder } from '../../support/monitor/access/access-files.ts';
@@ -279,10 +278,12 @@ function withJvm(chromium: Chromium): void {
   });
 
   situation('says that the server has no descriptors left', DESCRIPTORS, async (until) => {
-    const clients = connectMany(100, Number(new URL(tomcat.origin).port), until);
-    await Promise.all(clients.map((client) => once(client, 'connect')));
-    const open = readdirSync(`/proc/${tomcat.pid}/fd`).length;
-    execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${open + 12}:`]);
+    const countOpen = () => readdirSync(`/proc/${tomcat.pid}/fd`).length;
+    const before = countOpen();
+    connectMany(100, Number(new URL(tomcat.origin).port), until);
+    // It accepts them later than they are connected.
+    await vi.waitFor(() => expect(countOpen()).toBeGreaterThanOrEqual(before + 100), { timeout: 20_000 });
+    execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${countOpen() + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
   });
