@@ -279,10 +279,10 @@ function withJvm(chromium: Chromium): void {
 
   situation('says that the server has no descriptors left', DESCRIPTORS, async (until) => {
     const countOpen = () => readdirSync(`/proc/${tomcat.pid}/fd`).length;
-    const before = countOpen();
+    const idle = countOpen();
     connectMany(100, Number(new URL(tomcat.origin).port), until);
     // It accepts them later than they are connected.
-    await vi.waitFor(() => expect(countOpen()).toBeGreaterThanOrEqual(before + 100), { timeout: 20_000 });
+    await vi.waitFor(() => expect(countOpen()).toBeGreaterThanOrEqual(idle + 100), { timeout: 20_000 });
     execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${countOpen() + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
