@@ -105,9 +105,9 @@ export class CometExchange {
 
   #onRequestWhole(): void {
     const { reading } = this.#application;
-    if (this.#isKnown || this.#isAccepted) this.#readRequest();
+    if (this.#isKnown || this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
     // The answer to the client's handshake may still wait to be read.
-    else if (reading.hasRoom(this.#clientKey)) {
+    else if (reading.waitingBytes > 0 && reading.hasRoom(this.#clientKey)) {
       reading.runAfter(this.#clientKey, () => {
         if (this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
       });
