@@ -124,6 +124,22 @@ describe.each(KINDS)('a client over %s', (_kind, options, connect) => {
   });
 });
 
+it('a client that closes its sending side behind many requests holds eight answers back, and one place in flight', async () => {
+  await started({
+    onConnection: (socket) => atHeads(socket, () => socket.write(OK)),
+    config: (base) => ({ limits: { ...base.limits, inFlight: 1 } }),
+  });
+  const client = net.connect({ port: stand.port, host: '127.0.0.1', allowHalfOpen: true });
+  onTestFinished(() => void client.destroy());
+  client.end(REQUEST.repeat(40));
+  const text: string[] = [];
+  client.on('data', (bytes: Buffer) => text.push(bytes.toString('latin1')));
+  await expect.poll(() => text.join('').match(/200 OK/g)?.length).toBe(40);
+  expect(stand.sidecar.reporter.open).toBeLessThanOrEqual(8);
+  await expect.poll(sumOfCounts, { timeout: 10_000 }).toBe(40);
+  expect(counts()).toEqual({ ok: 40, aborted: 0, unanswered: 0 });
+});
+
 describe('the time that clients take', () => {
   const answer = (bytes: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

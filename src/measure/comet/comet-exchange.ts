@@ -109,7 +109,7 @@ export class CometExchange {
     // The answer to the client's handshake may still wait to be read.
     else if (reading.waitingBytes > 0 && reading.hasRoom(this.#clientKey)) {
       reading.runAfter(this.#clientKey, () => {
-        if (this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+        if (!this.#isRead && this.#request?.isWhole === true && this.#isOfKnownClient()) this.#readRequest();
       });
     }
   }

@@ -188,6 +188,13 @@ export class ExchangeReporter {
     return this.#clock.nowNs();
   }
 
+  /** The upstream has answered: the exchange is no longer in flight, although its ending may not be known. */
+  freePlace(exchange: Exchange): void {
+    if (!exchange.isAdmitted) return;
+    exchange.isAdmitted = false;
+    this.inFlight -= 1;
+  }
+
   /**
    * Reports the ending. Later calls are ignored, so callers may report from every event that could be the last.
    * `endedNs` is the moment of the ending if other work came before the report.
@@ -195,7 +202,7 @@ export class ExchangeReporter {
   end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
     if (!exchange.markEnded(endedNs)) return;
     this.open -= 1;
-    if (exchange.isAdmitted) this.inFlight -= 1;
+    this.freePlace(exchange);
     if (ending.kind === 'failed') this.failures.record(ending.failure);
     try {
       this.#observer.onEnd(exchange, ending);

@@ -32,6 +32,9 @@ export interface RelayContext {
   onRelayClosed(connection: RelayConnection): void;
 }
 
+/** A client that has left refuses its answers within a round trip. Later ones of a long pipeline count at once. */
+const MAX_UNTAKEN = 8;
+
 export class RelayConnection implements ClientListener, RequestsOwner, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
@@ -257,8 +260,11 @@ export class RelayConnection implements ClientListener, RequestsOwner, UpstreamL
     this.#running = undefined;
     this.#responseTimer.stop();
     running.exchange.isEmpty = !this.#response.hasContent;
-    if (ending === COMPLETED && this.#toClient.hasEnded) this.#untaken.push({ exchange: running.exchange, endedNs });
-    else this.#services.reporter.end(running.exchange, ending, endedNs);
+    const mayBeRefused = ending === COMPLETED && this.#toClient.hasEnded;
+    if (mayBeRefused && this.#untaken.length < MAX_UNTAKEN) {
+      this.#untaken.push({ exchange: running.exchange, endedNs });
+      this.#services.reporter.freePlace(running.exchange);
+    } else this.#services.reporter.end(running.exchange, ending, endedNs);
     return running;
   }
 

@@ -144,7 +144,7 @@ export class ReadBuffer {
     const bytes = memory as Buffer;
     const canGoOn = this.listener?.(bytes, length) ?? socket.push(Buffer.from(bytes.subarray(0, length)));
     this.resize(length);
-    // Whoever stopped the socket resumes it.
+    // The listener stopped the socket, and resumes it.
     return canGoOn && this.mayReadOn(length, socket);
   };
 
