@@ -218,7 +218,7 @@ const SLOT_NS = 10 * NS_PER_MS;
 /** One slot more than 100 ms needs, so that the sum always covers 100 ms in full. */
 const SLOTS = 11;
 
-/** How much time was spent of late. */
+/** How much time was spent recently. */
 class RecentTime {
   readonly #slots = new Float64Array(SLOTS);
   /** Number of the current slot since the start of the clock. */

@@ -4,7 +4,7 @@ import type { Mark } from './live-data.ts';
 
 export interface MarkStyle {
   readonly colour: string;
-  /** Of what lasts. */
+  /** Fills the time for which a verdict lasts. */
   readonly shade: string;
   readonly text: string;
   readonly font: string;

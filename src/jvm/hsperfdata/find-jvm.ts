@@ -164,7 +164,7 @@ async function findServer(search: Search, holders: readonly ProcessInfo[]): Prom
   const others = user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
   const living = await withoutDead(search, servers.length > 0 ? servers : others);
   const sure = living.filter(({ liveness }) => liveness !== 'unknown');
-  // Nothing listens, or something else: a file without evidence of a living JVM is a dead one's.
+  // No JVM listens on the port: a file without evidence of a living JVM is a dead one's.
   const possible = sure.length > 0 || listeners?.length === 0 || holders.length > 0 ? sure : living;
   const [only, another] = possible;
   if (another !== undefined) throw ambiguous(possible.map(describeCandidate));

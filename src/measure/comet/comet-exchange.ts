@@ -21,7 +21,7 @@ const MAX_FIELD_CHARS = 256;
  */
 export class CometExchange {
   readonly #application: CometApplication;
-  /** The client whose readings wait in one queue. Fixed before the first one. */
+  /** Names the queue in which readings of this client wait. It does not change while one waits. */
   readonly #clientKey: () => string;
   readonly #conversation: Conversation;
   readonly #isKnown: boolean;

@@ -19,7 +19,7 @@ export type RequestLogin = Pick<Speaker, 'cookieToken' | 'stated'>;
 
 export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
-  /** The client whose readings wait in one queue. */
+  /** Names the queue in which readings of this client wait. */
   readonly #clientKey: () => string;
   readonly #conversation: Conversation;
   /** Undefined if the peers agreed on an extension that cannot be read. */

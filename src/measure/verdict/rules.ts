@@ -132,7 +132,7 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       : 'not enough to compare with (needs 5 minutes with calls)';
     return {
       applies: isKnown && endedCalls(minute) > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
-      text: `Applies when the p95 of the last minute of RPCs is at least ${SLOWER_BY} times the usual one of this hour, and at least ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
+      text: `Applies when the p95 of RPCs in the last minute is at least ${SLOWER_BY} times the usual one of this hour, and at least ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
       subject: 'server',
       says: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
       suspect: slowest,

@@ -5,7 +5,7 @@
  * now. If the queue is full, the oldest is evicted, and a preferred one only if all are.
  */
 
-/** They take 13 s. */
+/** All of them take 13 s, one after the other. */
 const MAX_WAITING = 64;
 
 /** Called with false if evicted. Queues of these are oldest first. */

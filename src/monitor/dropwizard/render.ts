@@ -105,7 +105,7 @@ function* collectNames<Section extends ReadonlyMap<string, unknown>>(
 ): Generator<'', ReadonlyMap<string, Section>, undefined> {
   const sectionOfName = new Map<string, Section>();
   for (const section of sections) {
-    // As many as there are now: during a flood of names the section would have no end.
+    // Only as many names as there are now: a flood of new names must not make the answer endless.
     let left = section.size;
     for (const name of section.keys()) {
       if (left === 0) break;
