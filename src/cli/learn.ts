@@ -36,6 +36,7 @@ export async function learn(parts: LearnParts): Promise<number> {
   let elapsedS = () => 0;
   let timeout: NodeJS.Timeout | undefined;
   let state = () => 'learning';
+  let sidecar: Servable | undefined;
   const task: ServeTask = {
     begin: (listen, stop) => {
       const startedNs = clock.nowNs();
@@ -52,13 +53,18 @@ export async function learn(parts: LearnParts): Promise<number> {
       if (timeout === undefined) return;
       clearTimeout(timeout);
       timeout = undefined;
+      sidecar?.readWaiting?.();
       output.out(formatLearnReport(survey.finish(), elapsedS()));
       state = () => 'waiting for open exchanges';
     },
   };
   const progress = setInterval(() => tell(state()), PROGRESS_MS);
   try {
-    return await serve({ config, logger, signals, createSidecar: () => createSidecar(survey), task });
+    const create = async () => {
+      sidecar = await createSidecar(survey);
+      return sidecar;
+    };
+    return await serve({ config, logger, signals, createSidecar: create, task });
   } finally {
     clearTimeout(timeout);
     clearInterval(progress);

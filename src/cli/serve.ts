@@ -16,7 +16,7 @@ import { isStop, SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-q
 import { STRAY_SIGNALS } from './stray-signals.ts';
 
 export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Controllable['sidecar']> &
-  Partial<Pick<Sidecar, 'reopenLogs'>>;
+  Partial<Pick<Sidecar, 'reopenLogs' | 'readWaiting'>>;
 
 interface ServeParts<Made extends Servable> {
   readonly config: Config;

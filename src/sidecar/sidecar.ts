@@ -174,6 +174,11 @@ export class Sidecar {
     this.#parts.accessLog.reopen();
   }
 
+  /** Reads, and so counts, all Comet traffic that waits to be read. */
+  readWaiting(): void {
+    this.reporter.shield(() => this.recorder.finish());
+  }
+
   /** The data of `d2-sidecar top`: one line of JSON. */
   top(): string {
     this.monitored.catchUp?.();
@@ -245,7 +250,7 @@ export class Sidecar {
     this.#parts.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
-    this.reporter.shield(() => this.recorder.finish());
+    this.readWaiting();
     await this.#parts.state?.stop();
     await this.#parts.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
