@@ -91,8 +91,9 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     const slow = await stand.connect();
     slow.send(GET);
     const read = readSlowly(slow);
-    // Above the share, but well below four times of it, where the age does not count any more.
-    for (let i = 0; i < 60 && (await stand.kept('stalled')) < 1.5 * SHARE_BYTES; i += 1) await unread(stand, 1, GET);
+    // Each keeps 128 to 144 KiB: above the share, but far below four times of it, where the age does not count any more.
+    await unread(stand, 24, GET);
+    await expect.poll(() => stand.kept('stalled'), WAIT).toBeGreaterThan(1.2 * SHARE_BYTES);
     expect(await read).toBe(ANSWER_BYTES);
     // The relay looks every five seconds where nothing moves.
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
