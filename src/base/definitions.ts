@@ -164,6 +164,28 @@ export const DEFINITIONS = {
     term: 'Last 5 minutes',
     text: 'Calls in each of the last 12 periods of 25 seconds; each line has its own scale.',
   },
+  'call.status': {
+    term: 'Calls by status',
+    text: 'Calls since counting began that were answered with 400 and above, refused over Comet, or not answered.',
+  },
+  'item.calls': {
+    term: 'Calls a minute',
+    text: 'Calls of this name that ended in each minute; of these the errors, and those after `calls.clientTimeout`. The last minute has not ended.',
+  },
+  'item.duration': {
+    term: 'Durations by minute',
+    text: 'Of the answered calls of each minute: 50 and 95 of 100 were quicker than p50 and p95.',
+    notes: ['clock'],
+  },
+  'item.heat': {
+    term: 'How many took how long',
+    text: 'Each column is a minute, each row a range of durations; the darker, the more calls took that long.',
+    notes: ['clock'],
+  },
+  'item.values': { term: 'Values a minute', text: 'Received values of this object in each minute.' },
+  'caller.calls': { term: 'Calls of a caller', text: 'Answered calls of this name in a current session.' },
+  'caller.share': { term: 'Share', text: 'Of the calls of all sessions in this table.' },
+  'caller.errors': { term: 'Errors of a caller', text: 'Failed calls of this name in the session.' },
   'timer.window': { term: 'Durations of one call', text: 'Of the calls of this name.', notes: ['clock', 'window'] },
   'timer.m1': {
     term: 'Moving rates',
@@ -213,6 +235,7 @@ export const DEFINITIONS = {
     text: `${CALL_FIELDS.duration} Highlighted from \`calls.clientTimeout\` on, when its user has given up.`,
     notes: ['clock'],
   },
+  'single.wait': { term: 'Client wait', text: CALL_FIELDS.clientWait },
   'single.user': { term: 'User of a call', text: CALL_FIELDS.userName },
   'single.since': { term: 'Since', text: CALL_FIELDS.startTime },
   'single.outcome': {

@@ -35,6 +35,16 @@ export class AnswerLog {
     if (this.#length === CAPACITY) this.drain();
   }
 
+  /** Calls in the log with this name. */
+  countOf({ kind, name }: CountedCall): number {
+    let count = 0;
+    for (let at = 0; at < this.#length; at += 1) {
+      const call = this.#calls[at] as CountedCall;
+      if (call.kind === kind && call.name === name) count += 1;
+    }
+    return count;
+  }
+
   drain(): void {
     const length = this.#length;
     this.#length = 0;

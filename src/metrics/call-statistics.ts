@@ -148,7 +148,7 @@ export class CallStatistics {
     const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
     const counts = this.#countsOf(named);
     counts?.answered(status, durationNs);
-    if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
+    if (counts !== undefined && durationNs > this.lateAfterNs) counts.tookTooLong();
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
@@ -168,7 +168,7 @@ export class CallStatistics {
     const named = this.#names.find(name);
     const counts = this.#countsOf(named);
     counts?.refused(durationNs);
-    if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
+    if (counts !== undefined && durationNs > this.lateAfterNs) counts.tookTooLong();
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
       calls?.errors.mark(1, nowNs);
@@ -226,6 +226,12 @@ export class CallStatistics {
     const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
     part.load(saved);
     return part;
+  }
+
+  /** Answered calls and errors of one name. */
+  countOf(name: string): { readonly count: number; readonly errors: number } {
+    const calls = this.#names.entries.get(name);
+    return { count: calls?.timer.count ?? 0, errors: calls?.errors.count ?? 0 };
   }
 
   /** The totals and all names. The maps are live. */

@@ -71,6 +71,13 @@ export class SparseBuckets {
     return unused < 0 ? this.#elements : this.#elements.slice(0, unused);
   }
 
+  /** With the elements that `save` returned. */
+  static of(elements: readonly number[]): SparseBuckets {
+    const buckets = new SparseBuckets();
+    buckets.#elements = elements.slice();
+    return buckets;
+  }
+
   static load(saved: SavedRecord, field: string): SparseBuckets {
     const buckets = new SparseBuckets();
     // A copy of exactly this length.

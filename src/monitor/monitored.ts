@@ -37,7 +37,7 @@ export interface MonitoredSession {
 /** `name`: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
 export interface MonitoredApplication extends CountedApplication {
   readonly running: Pick<RunningCalls, 'size' | 'oldest' | 'byName'>;
-  readonly slowest: Pick<SlowestCalls, 'slowest'>;
+  readonly slowest: Pick<SlowestCalls, 'slowest' | 'slowestOf'>;
   readonly statistics: CountedApplication['statistics'] & MonitoredStatistics;
   readonly sessions: CountedApplication['sessions'] &
     Pick<SessionTable, 'entries' | 'metrics'> & { find(id: string): MonitoredSession | undefined };
@@ -78,7 +78,10 @@ export interface MonitoredSidecar {
 export interface MonitoredLive {
   /** For the time of the answer. */
   readonly clock: Pick<Clock, 'epochMs'>;
-  readonly history: Pick<History, 'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts'>;
+  readonly history: Pick<
+    History,
+    'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts' | 'minutesOf'
+  >;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */
@@ -93,7 +96,7 @@ export interface MonitoredLive {
   probe(): Promise<unknown>;
 }
 
-export type LiveSession = Pick<Session, 'errors' | 'toEntry'>;
+export type LiveSession = Pick<Session, 'id' | 'errors' | 'toEntry' | 'countsOf'>;
 
 export interface Monitored {
   /** Called before each answer with numbers, so that it includes the latest exchanges. */

@@ -4,7 +4,8 @@ import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 
-export interface Line {
+/** `Point`: what a line has a value of. */
+export interface Line<Point = Period> {
   readonly label: string;
   /** Suffix of a colour of page.css, e.g. `a` for `--series-a`. */
   readonly colour: string;
@@ -14,17 +15,17 @@ export interface Line {
   /** Drawn on top of the line before it: the areas add up. */
   readonly isStacked?: boolean;
   /** Of a step, or of the last minute as in the figures. */
-  value(period: Period): number | null;
+  value(point: Point): number | null;
 }
 
-export interface ChartSpec {
+export interface ChartSpec<Point = Period> {
   readonly id: string;
   readonly title: string;
   readonly def: DefinitionKey;
   readonly isBars?: boolean;
-  readonly lines: readonly Line[];
+  readonly lines: readonly Line<Point>[];
   /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
-  readonly extra?: { readonly label: string; text(minute: Period): string };
+  readonly extra?: { readonly label: string; text(minute: Point): string };
   /** The numbers of `minute` are current: the legend says `now` instead of `last minute`. */
   readonly isNow?: boolean;
   format(value: number): string;
@@ -190,15 +191,15 @@ const PAUSES: ChartSpec = {
 };
 
 /** The height of a line: its value, on top of the line before it if it is stacked. */
-export function heightOf({ lines }: ChartSpec, at: number, period: Period): number | null {
-  const line = lines[at];
-  const value = line?.value(period) ?? null;
+export function heightOf<Point>(spec: Pick<ChartSpec<Point>, 'lines'>, at: number, point: Point): number | null {
+  const line = spec.lines[at];
+  const value = line?.value(point) ?? null;
   if (value === null || line?.isStacked !== true) return value;
-  return value + (heightOf({ lines } as ChartSpec, at - 1, period) ?? 0);
+  return value + (heightOf(spec, at - 1, point) ?? 0);
 }
 
 /** The chart in one sentence for screen readers, e.g. `RPC: last 12.3, between 10 and 14; SBA: no values.` */
-export function describeChart(spec: ChartSpec, points: readonly Period[]): string {
+export function describeChart<Point>(spec: ChartSpec<Point>, points: readonly Point[]): string {
   const parts = spec.lines.map((line) => {
     const values = points.flatMap((point) => line.value(point) ?? []);
     if (values.length === 0) return `${line.label}: no values`;

@@ -2,30 +2,30 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, describeChart } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
-import type { Period } from './history-points.ts';
 import { Plot, type PlotData } from './plot.ts';
 
-export interface ChartProps {
-  readonly spec: ChartSpec;
-  readonly data: PlotData;
+export interface ChartProps<Point> {
+  readonly spec: ChartSpec<Point>;
+  readonly data: PlotData<Point>;
   /** The numbers of the legend while the cursor is on no point. */
-  readonly minute: Period;
+  readonly minute: Point;
   /** The point under the cursor. */
-  readonly moment: Period | undefined;
+  readonly moment: Point | undefined;
   readonly hasMarkNames: boolean;
   /** Changes when the colours of the page change. */
   readonly scheme: string;
   readonly onMoment: (t: number | undefined) => void;
   /** Passes the plot to the parent, which moves the cursor by keys. */
-  readonly onPlot?: ((plot: Plot | undefined) => void) | undefined;
+  readonly onPlot?: ((plot: Plot<Point> | undefined) => void) | undefined;
 }
 
 const HEIGHT_PX = 124;
 const NAMES_PX = 10;
 
-export function Chart({ spec, data, minute, moment, hasMarkNames, scheme, onMoment, onPlot }: ChartProps) {
+export function Chart<Point>(props: ChartProps<Point>) {
+  const { spec, data, minute, moment, hasMarkNames, scheme, onMoment, onPlot } = props;
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<Plot>(undefined);
+  const plot = useRef<Plot<Point>>(undefined);
   const latest = useRef(data);
   latest.current = data;
   const height = HEIGHT_PX + (hasMarkNames ? NAMES_PX : 0);
@@ -34,7 +34,7 @@ export function Chart({ spec, data, minute, moment, hasMarkNames, scheme, onMome
     const element = box.current;
     if (element === null) return;
     const size = { width: Math.max(element.clientWidth, 120), height };
-    const created = new Plot(element, { spec, ...size, hasMarkNames, onMoment }, latest.current);
+    const created = new Plot<Point>(element, { spec, ...size, hasMarkNames, onMoment }, latest.current);
     plot.current = created;
     onPlot?.(created);
     const observer = new ResizeObserver(() => created.resize(Math.max(element.clientWidth, 120), height));
@@ -61,14 +61,14 @@ export function Chart({ spec, data, minute, moment, hasMarkNames, scheme, onMome
   );
 }
 
-interface LegendProps {
-  readonly spec: ChartSpec;
-  readonly point: Period | undefined;
-  readonly minute: Period;
+interface LegendProps<Point> {
+  readonly spec: ChartSpec<Point>;
+  readonly point: Point | undefined;
+  readonly minute: Point;
 }
 
 /** Values of the point under the cursor; without one those of the last minute, as in the figures. */
-function Legend({ spec, point, minute }: LegendProps) {
+function Legend<Point>({ spec, point, minute }: LegendProps<Point>) {
   const { extra } = spec;
   return (
     <ul class="legend">

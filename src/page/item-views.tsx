@@ -1,25 +1,40 @@
-/** The view of one call, object or session. It replaces the table and has its own URL. */
+/** The view of one name or session: what it did, over time, and for whom. It replaces the table and has its own URL. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatRate } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
-import { explain, Term } from './explanations.tsx';
+import { explain } from './explanations.tsx';
 import { type Figure, FigureList } from './figure-list.tsx';
 import { formatFailed, formatTime } from './format.ts';
+import { ItemCharts } from './item-charts.tsx';
 import { rowsOfSession, selectTimerFacts } from './item-facts.ts';
-import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
+import type {
+  CallRow,
+  ItemDetails,
+  LiveApplication,
+  MetricsDocument,
+  ObjectRow,
+  SessionRow,
+  SingleCallRow,
+  TableKind,
+} from './live-data.ts';
 import type { ItemState, PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
-import { Spark } from './spark.tsx';
+import { parseCalls } from './rows.ts';
 import {
+  createCallerColumns,
   describeConnection,
   describeUser,
-  measuredSteps,
+  OBSERVER_COLUMNS,
+  RUNNING_COLUMNS,
+  RUNNING_COLUMNS_OF_NAME,
   SESSION_CALL_COLUMNS,
   SESSION_OBJECT_COLUMNS,
+  SLOWEST_COLUMNS,
+  SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
 import { type Sort, sortRows } from './table-model.ts';
-import { TABLES } from './tables.tsx';
+import { formatCallHash, formatUserHash, TABLES } from './tables.tsx';
 
 export interface ItemProps {
   readonly state: PageState;
@@ -46,32 +61,129 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
       {item?.document !== undefined && (
-        <Body state={state} name={name} row={row} document={item.document} nowMs={nowMs} />
+        <Body
+          {...{ state, application, name, row, nowMs }}
+          document={item.document}
+          details={item.details ?? NO_DETAILS}
+        />
       )}
     </article>
   );
 }
 
+/** Until they have been read. */
+const NO_DETAILS: ItemDetails = {
+  ...{ minutes: [], heatBounds: [], statuses: [] },
+  ...{ callers: null, running: null, slowest: null },
+};
+
 function describeSession(row: SessionRow | undefined): string {
   return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
 }
 
-interface BodyProps {
-  readonly state: PageState;
+interface BodyProps extends ItemProps {
   readonly name: string;
   readonly row: unknown;
   readonly document: MetricsDocument;
-  readonly nowMs: number;
+  readonly details: ItemDetails;
 }
 
-function Body({ state: { route, live }, name, row, document, nowMs }: BodyProps) {
-  if (route.table === 'sessions') {
-    return <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />;
+function Body(props: BodyProps) {
+  const { state, name, row, document, nowMs, details } = props;
+  const { table } = state.route;
+  if (table === 'sessions') {
+    return (
+      <>
+        <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />
+        <SingleCalls {...props} hasName />
+      </>
+    );
   }
-  if (route.table === 'objects')
-    return <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />;
-  const metric = `${route.table}.${name}`;
-  return <CallBody name={metric} row={row as CallRow | undefined} document={document} seq={live?.seq ?? 0} />;
+  const isObject = table === 'objects';
+  return (
+    <>
+      {isObject ? (
+        <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />
+      ) : (
+        <CallBody name={`${table}.${name}`} row={row as CallRow | undefined} document={document} details={details} />
+      )}
+      <ItemCharts {...{ details, isObject, nowMs }} marks={state.marks} />
+      <Callers {...props} isObject={isObject} />
+      {!isObject && <SingleCalls {...props} hasName={false} />}
+      <Reading defs={isObject ? OBJECT_READING : CALL_READING} />
+    </>
+  );
+}
+
+const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as const;
+const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
+
+/** Who calls the name, or monitors the object, of the current sessions. */
+function Callers({ details: { callers }, application, isObject, nowMs }: BodyProps & { isObject: boolean }) {
+  if (callers === null)
+    return (
+      <p class="note">
+        Who calls it, and single calls, need the role <code>sessions</code>.
+      </p>
+    );
+  const columns = isObject ? OBSERVER_COLUMNS : createCallerColumns(callers);
+  return (
+    <>
+      <h4>{isObject ? 'Who receives it' : 'Who calls it'}</h4>
+      <SmallTable
+        caption={isObject ? 'Sessions that receive it' : 'Sessions that call it'}
+        columns={columns}
+        rows={callers}
+        sortedBy="count"
+        keyOf={({ id }) => id}
+        href={({ id }) => formatRoute({ application: application.name, table: 'sessions', item: id })}
+        emptyText="No current session has."
+        nowMs={nowMs}
+      />
+    </>
+  );
+}
+
+/** What runs now, and the slowest calls of the hour. */
+function SingleCalls({
+  details: { running, slowest },
+  application,
+  state,
+  nowMs,
+  hasName,
+}: BodyProps & { hasName: boolean }) {
+  const timeoutS = state.live?.clientTimeoutSeconds ?? 0;
+  const lists = useMemo(
+    () => ({ running: parseCalls(running ?? [], timeoutS), slowest: parseCalls(slowest ?? [], timeoutS) }),
+    [running, slowest, timeoutS],
+  );
+  if (running === null || slowest === null) return null;
+  const shared = { keyOf: ({ key }: SingleCallRow) => key, sortedBy: 'duration', nowMs };
+  // The first column is what the reader does not know yet.
+  const hrefOf = (row: SingleCallRow) =>
+    hasName ? formatCallHash(row, application.name) : formatUserHash(row, application.name);
+  return (
+    <>
+      <h4>Running now</h4>
+      <SmallTable
+        {...shared}
+        caption="Calls that run now"
+        columns={hasName ? RUNNING_COLUMNS : RUNNING_COLUMNS_OF_NAME}
+        rows={lists.running}
+        href={hrefOf}
+        emptyText="Nothing is running."
+      />
+      <h4>Slowest of the hour</h4>
+      <SmallTable
+        {...shared}
+        caption="Slowest calls of the hour"
+        columns={hasName ? SLOWEST_COLUMNS : SLOWEST_COLUMNS_OF_NAME}
+        rows={lists.slowest}
+        href={hrefOf}
+        emptyText="None of the slowest calls of any minute was one of these."
+      />
+    </>
+  );
 }
 
 /** Takes the focus, so that keyboard and screen reader users land here. */
@@ -89,11 +201,10 @@ interface CallBodyProps {
   readonly name: string;
   readonly row: CallRow | undefined;
   readonly document: MetricsDocument;
-  /** The newest step of the sidecar. */
-  readonly seq: number;
+  readonly details: ItemDetails;
 }
 
-function CallBody({ name, row, document, seq }: CallBodyProps) {
+function CallBody({ name, row, document, details: { statuses } }: CallBodyProps) {
   const timer = document.timers[name] ?? {};
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
@@ -107,15 +218,18 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
             value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
+          ...statuses.map(
+            ({ status, count }): Figure => ({
+              ...{
+                def: 'call.status',
+                label: `Status ${status}`.replace(/Status (?!\d)/, ''),
+                value: formatCount(count),
+              },
+            }),
+          ),
           ...selectTimerFacts(timer, 'timer.window'),
         ]}
       />
-      {row !== undefined && (
-        <p class="spark-line" data-def="call.spark">
-          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredSteps(row, seq)} />
-        </p>
-      )}
-      <Reading defs={['call.name', 'timer.window', 'timer.m1', 'call.errors']} />
     </>
   );
 }
@@ -138,7 +252,6 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
           { def: 'object.rate', label: 'Values /s, 15 min', value: formatRate(Number(values.m15_rate ?? 0)) },
         ]}
       />
-      <Reading defs={['object.subscriptions', 'object.values', 'object.rate']} />
     </>
   );
 }

@@ -228,6 +228,8 @@ export interface SingleCall {
   /** Absent while the call runs; null without an answer. */
   readonly status?: number | null;
   readonly outcome?: string;
+  /** Seconds in which nothing but the client held it up; absent while the call runs. */
+  readonly clientWait?: number;
 }
 
 /** A call with what the page adds to it. */
@@ -256,6 +258,51 @@ export interface RowsOf {
 }
 
 export type TableKind = keyof RowsOf;
+
+/** One name in one minute of the last hour. Durations are null without an answered call. */
+export interface ItemMinute {
+  /** End of the minute. */
+  readonly t: number;
+  readonly seconds: number;
+  readonly ok: number;
+  readonly clientErrors: number;
+  readonly errors: number;
+  readonly late: number;
+  /** Of an object: received values. */
+  readonly values: number;
+  readonly mean: number | null;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly max: number | null;
+  /** Calls by duration, see `heatBounds`; empty without calls. */
+  readonly heat: readonly number[];
+}
+
+/** A current session that has called a name, or monitors an object. */
+export interface CallerRow {
+  readonly id: string;
+  readonly userName: string | null;
+  readonly verified: boolean;
+  readonly remoteAddress: string;
+  readonly connectionType: ConnectionType;
+  /** Answered calls, or received values. */
+  readonly count: number;
+  readonly errors: number;
+  readonly subscriptions: number;
+}
+
+/** The view of one name or session, beside its metrics. What has users is null without the role `sessions`. */
+export interface ItemDetails {
+  /** Oldest first; the last has not ended. Empty for a session. */
+  readonly minutes: readonly ItemMinute[];
+  /** Upper bounds of the counts in `heat`; one more count has none. */
+  readonly heatBounds: readonly number[];
+  /** Calls since the start that did not succeed, e.g. `{ status: '503', count: 3 }`. */
+  readonly statuses: readonly { readonly status: string; readonly count: number }[];
+  readonly callers: readonly CallerRow[] | null;
+  readonly running: readonly SingleCall[] | null;
+  readonly slowest: readonly SingleCall[] | null;
+}
 
 /** The part of Dropwizard's JSON that the views of one item read. */
 export interface MetricsDocument {

@@ -1,7 +1,16 @@
 /** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
 import { append } from './history-points.ts';
-import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind, VerdictRule } from './live-data.ts';
+import type {
+  HistoryPoint,
+  ItemDetails,
+  Live,
+  Mark,
+  MetricsDocument,
+  RowsOf,
+  TableKind,
+  VerdictRule,
+} from './live-data.ts';
 import type { Route } from './route.ts';
 
 export type Connection =
@@ -22,6 +31,7 @@ export interface TableState<K extends TableKind = TableKind> {
 export interface ItemState {
   readonly key: string;
   readonly document: MetricsDocument | undefined;
+  readonly details: ItemDetails | undefined;
   readonly isGone: boolean;
 }
 

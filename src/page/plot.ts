@@ -2,10 +2,16 @@
 import uPlot from 'uplot';
 import { type ChartSpec, heightOf, type Line } from './chart-specs.ts';
 import { drawMarks } from './draw-marks.ts';
-import type { HistoryPoint, Mark } from './live-data.ts';
+import type { Mark } from './live-data.ts';
 
-export interface PlotOptions {
-  readonly spec: ChartSpec;
+/** A point of the time axis. */
+export interface Timed {
+  /** In epoch seconds. */
+  readonly t: number;
+}
+
+export interface PlotOptions<Point> {
+  readonly spec: ChartSpec<Point>;
   readonly width: number;
   readonly height: number;
   /** Only the top chart shows the names of marks. */
@@ -14,8 +20,8 @@ export interface PlotOptions {
   readonly onMoment: (t: number | undefined) => void;
 }
 
-export interface PlotData {
-  readonly points: readonly HistoryPoint[];
+export interface PlotData<Point> {
+  readonly points: readonly (Point & Timed)[];
   readonly marks: readonly Mark[];
   readonly fromS: number;
   readonly toS: number;
@@ -24,27 +30,27 @@ export interface PlotData {
 /** Charts with the same key share their cursor. */
 const SYNC_KEY = 'time';
 /** The same for all charts, so that their times align. */
-const Y_AXIS_PX = 58;
+export const Y_AXIS_PX = 58;
 const X_AXIS_PX = 24;
 /** Half of a time label, which may be centred at the very end. */
-const RIGHT_PX = 20;
+export const RIGHT_PX = 20;
 const MARK_NAMES_PX = 16;
 const TIME_LABEL_PX = 60;
-const FONT = '11px system-ui, sans-serif';
+export const FONT = '11px system-ui, sans-serif';
 
-export class Plot {
-  readonly #spec: ChartSpec;
+export class Plot<Point> {
+  readonly #spec: ChartSpec<Point>;
   readonly #plot: uPlot;
   #marks: readonly Mark[] = [];
 
-  constructor(target: HTMLElement, options: PlotOptions, data: PlotData) {
+  constructor(target: HTMLElement, options: PlotOptions<Point>, data: PlotData<Point>) {
     this.#spec = options.spec;
     this.#marks = data.marks;
     this.#plot = new uPlot(this.#toOptions(options), this.#toData(data), target);
     this.update(data);
   }
 
-  update(data: PlotData): void {
+  update(data: PlotData<Point>): void {
     this.#marks = data.marks;
     this.#plot.batch(() => {
       this.#plot.setData(this.#toData(data), false);
@@ -67,13 +73,13 @@ export class Plot {
     this.#plot.destroy();
   }
 
-  #toData({ points }: PlotData): uPlot.AlignedData {
+  #toData({ points }: PlotData<Point>): uPlot.AlignedData {
     const times = points.map(({ t }) => t);
     const heights = this.#spec.lines.map((_, at) => points.map((point) => heightOf(this.#spec, at, point)));
     return [times, ...heights] as uPlot.AlignedData;
   }
 
-  #toOptions({ spec, width, height, hasMarkNames, onMoment }: PlotOptions): uPlot.Options {
+  #toOptions({ spec, width, height, hasMarkNames, onMoment }: PlotOptions<Point>): uPlot.Options {
     const colours = getComputedStyle(document.documentElement);
     const colour = (name: string) => colours.getPropertyValue(`--${name}`).trim();
     const axis = {
@@ -130,7 +136,7 @@ export class Plot {
   }
 }
 
-function createSeries(line: Line, colour: (name: string) => string, isBars: boolean): uPlot.Series {
+function createSeries(line: Line<never>, colour: (name: string) => string, isBars: boolean): uPlot.Series {
   const stroke = colour(`series-${line.colour}`);
   return {
     label: line.label,
@@ -149,7 +155,7 @@ function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
 }
 
-function computeTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
+function computeTop<Point>(spec: ChartSpec<Point>, points: readonly Point[]): number {
   let most = spec.minTop;
   for (const at of spec.lines.keys()) {
     for (const point of points) most = Math.max(most, heightOf(spec, at, point) ?? 0);

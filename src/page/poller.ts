@@ -3,7 +3,7 @@
  * overlap: the next is scheduled when the last has ended, so a slow connection queues no requests.
  */
 import type { Api } from './api.ts';
-import type { Live, MetricsDocument, SingleCall, TableKind, VerdictRule } from './live-data.ts';
+import type { ItemDetails, Live, MetricsDocument, SingleCall, TableKind, VerdictRule } from './live-data.ts';
 import {
   isOtherProcess,
   lastSeq,
@@ -127,12 +127,16 @@ export class Poller {
   async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
     if (item === undefined) return { item: undefined };
     const key = `${kind}/${item}`;
-    const answer = await this.#api.get<MetricsDocument>(formatItemPath(application, kind, item));
-    if (answer.kind === 'ok') return { item: { key, document: answer.value, isGone: false } };
-    if (answer.kind === 'lost') return {};
-    const { item: known } = this.#store.state;
-    const document = known?.key === key ? known.document : undefined;
-    return { item: { key, document, isGone: answer.status === 404 } };
+    const place = `live/${encodeURIComponent(formatSegment(application))}/${kind}/${encodeURIComponent(item)}`;
+    const [metrics, details] = await Promise.all([
+      this.#api.get<MetricsDocument>(formatItemPath(application, kind, item)),
+      this.#api.get<ItemDetails>(place),
+    ]);
+    const known = this.#store.state.item?.key === key ? this.#store.state.item : undefined;
+    const next = { key, details: details.kind === 'ok' ? details.value : known?.details };
+    if (metrics.kind === 'ok') return { item: { ...next, document: metrics.value, isGone: false } };
+    if (metrics.kind === 'lost') return {};
+    return { item: { ...next, document: known?.document, isGone: metrics.status === 404 } };
   }
 }
 

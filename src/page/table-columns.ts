@@ -1,10 +1,10 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
 
 import type { DefinitionKey } from '../base/definitions.ts';
-import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
+import { formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { formatFailed, formatTime, formatUtc } from './format.ts';
 import type { SessionCall, SessionObject } from './item-facts.ts';
-import type { CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
+import type { CallerRow, CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Steps of 5 s in one count of a spark line. */
@@ -63,11 +63,7 @@ export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
 
 export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
   { ...text<SessionRow>('userName', 'User', 'session.user'), text: describeUser },
-  leaves(2, {
-    ...{ key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150, isNumber: false },
-    value: ({ connectionType }) => describeConnection(connectionType),
-    text: ({ connectionType }) => describeConnection(connectionType),
-  }),
+  leaves(2, connection<SessionRow>()),
   leaves(1, text('remoteAddress', 'Address', 'session.address')),
   leaves(3, { ...time<SessionRow>('createTime', 'Since', 'session.since'), widthPx: 148 }),
   leaves(4, { ...time<SessionRow>('lastActivityTime', 'Last activity', 'session.active'), widthPx: 112 }),
@@ -91,13 +87,60 @@ export const RUNNING_COLUMNS: readonly Column<SingleCallRow>[] = [
   leaves(1, time('startTime', 'Since', 'single.since')),
 ];
 
+/** Server time, and beside it what the client took. */
+const TOOK_COLUMNS: readonly Column<SingleCallRow>[] = [
+  { ...number<SingleCallRow>('duration', 'Took', 'single.duration', formatDuration), isBad: isLate },
+  {
+    ...{ key: 'clientWait', label: 'Client wait', def: 'single.wait', widthPx: 96, isNumber: true, leaves: 5 },
+    value: ({ clientWait = 0 }) => clientWait,
+    text: ({ clientWait = 0 }) => formatDuration(clientWait === 0 ? null : clientWait),
+  },
+];
+
 export const SLOWEST_COLUMNS: readonly Column<SingleCallRow>[] = [
-  ...RUNNING_COLUMNS.map((column) => (column.key === 'duration' ? { ...column, label: 'Took' } : column)),
+  ...RUNNING_COLUMNS.flatMap((column) => (column.key === 'duration' ? TOOK_COLUMNS : [column])),
   leaves(3, {
     ...{ key: 'outcome', label: 'Outcome', def: 'single.outcome', widthPx: 184, isNumber: false },
     value: describeOutcome,
     text: describeOutcome,
   }),
+];
+
+/** The calls of one name: its user comes first. */
+const ofName = (columns: readonly Column<SingleCallRow>[]) => {
+  const user = columns.filter(({ key }) => key === 'userName').map((column) => ({ ...column, leaves: undefined }));
+  return [...user, ...columns.filter(({ key }) => key !== 'userName' && key !== 'name')];
+};
+
+export const RUNNING_COLUMNS_OF_NAME = ofName(RUNNING_COLUMNS);
+export const SLOWEST_COLUMNS_OF_NAME = ofName(SLOWEST_COLUMNS);
+
+const CALLER_COLUMNS: readonly Column<CallerRow>[] = [
+  { ...text<CallerRow>('userName', 'User', 'session.user'), text: describeUser },
+  leaves(3, text('remoteAddress', 'Address', 'session.address')),
+  leaves(1, connection<CallerRow>()),
+];
+
+/** With each caller's share of the calls of all. */
+export function createCallerColumns(callers: readonly CallerRow[]): readonly Column<CallerRow>[] {
+  const all = callers.reduce((sum, { count }) => sum + count, 0);
+  const share = ({ count }: CallerRow) => (all === 0 ? 0 : count / all);
+  return [
+    ...CALLER_COLUMNS,
+    number('count', 'Calls', 'caller.calls', formatCount),
+    leaves(2, {
+      ...{ key: 'share', label: 'Share', def: 'caller.share', widthPx: NUMBER_PX, isNumber: true },
+      value: share,
+      text: (row) => formatPercent(share(row)),
+    }),
+    failed('caller.errors', ({ count }) => count),
+  ];
+}
+
+export const OBSERVER_COLUMNS: readonly Column<CallerRow>[] = [
+  ...CALLER_COLUMNS,
+  { ...number<CallerRow>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount), widthPx: 116 },
+  number('count', 'Values', 'object.values', formatCount),
 ];
 
 export const SESSION_CALL_COLUMNS: readonly Column<SessionCall>[] = [
@@ -121,6 +164,14 @@ export const SESSION_OBJECT_COLUMNS: readonly Column<SessionObject>[] = [
 /** E.g. `ok 200, too late`. */
 function describeOutcome({ status, outcome = '', isLate }: SingleCallRow): string {
   return `${outcome.replace('_', ' ')}${status ? ` ${status}` : ''}${isLate ? ', too late' : ''}`;
+}
+
+function connection<Row extends { readonly connectionType: ConnectionType }>(): Column<Row> {
+  const value = ({ connectionType }: Row) => describeConnection(connectionType);
+  return {
+    ...{ key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150, isNumber: false },
+    ...{ value, text: value },
+  };
 }
 
 /** The members of a row whose value is a `Value`. */

@@ -4,12 +4,15 @@ import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
+import { MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
 import { type NameCount, NameSteps } from './name-steps.ts';
 import { createIncrease, MAX_STEPS, SPARK_POINTS, STEPS_PER_MINUTE, STEPS_PER_SPARK_POINT, sumOf } from './steps.ts';
 
 export interface HistoryApplication {
   readonly name: string;
-  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & { readonly object: { metrics(): MetricSet } };
+  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & {
+    readonly object: { metrics(): MetricSet } & MinuteSources['object'];
+  };
   readonly sessions: { readonly size: number };
   readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
@@ -156,11 +159,14 @@ export class ApplicationHistory {
   readonly #times: { readonly [Key in keyof TimesPoint]: () => number };
   /** Oldest first. */
   readonly #points: HistoryPoint[] = [];
+  readonly minutes: MinuteRecord;
+  #minuteSeconds = 0;
   /** See `History.p95Of`. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
   constructor({ statistics, sessions, totals: { counts } }: HistoryApplication) {
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
+    this.minutes = new MinuteRecord(statistics);
     const { meters } = statistics.object.metrics();
     this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
     this.#sessions = sessions;
@@ -178,10 +184,20 @@ export class ApplicationHistory {
     const times = { ended: ended(), durationS: durationS(), clientWaitS: clientWaitS() };
     this.#points.push({ ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size, times });
     if (this.#points.length > MAX_STEPS) this.#points.shift();
+    this.#minuteSeconds += shared.seconds;
+    if (shared.seq % STEPS_PER_MINUTE === 0) {
+      this.minutes.take({ epochMs: shared.epochMs, seconds: this.#minuteSeconds });
+      this.#minuteSeconds = 0;
+    }
     this.p95 = {
       now: medianP95(this.#points.slice(-STEPS_PER_MINUTE), 1),
       usual: medianP95(this.#points.slice(0, -STEPS_PER_MINUTE), MIN_USUAL_STEPS),
     };
+  }
+
+  /** `sinceStep`: seconds since the last step. */
+  minutesOf(kind: NameKind, name: string, epochMs: number, sinceStep: number): readonly NameMinute[] {
+    return this.minutes.of(kind, name, { epochMs, seconds: this.#minuteSeconds + sinceStep });
   }
 
   pointsAfter(seq: number): readonly HistoryPoint[] {

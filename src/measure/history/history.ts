@@ -6,7 +6,7 @@
  */
 
 import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
-import { counter, type MetricDescription } from '../../base/metric-description.ts';
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import {
   ApplicationHistory,
   type HistoryApplication,
@@ -17,6 +17,7 @@ import {
 import { type ConditionSources, Conditions } from './conditions.ts';
 import { JvmHistory } from './jvm-history.ts';
 import { type Mark, type MarkKind, Marks } from './marks.ts';
+import type { NameKind, NameMinute } from './minute-record.ts';
 import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
 import { createIncrease, STEP_SECONDS, STEPS_PER_MINUTE, sumOf } from './steps.ts';
 
@@ -150,6 +151,18 @@ export class History {
     return this.#applications.get(application)?.pointsAfter(since > this.seq ? 0 : since) ?? [];
   }
 
+  /** What the name did in each of the last 60 minutes, and in the running one, oldest first. */
+  minutesOf(application: string, kind: NameKind, name: string): readonly NameMinute[] {
+    const sinceStep = (this.#clock.nowNs() - this.#sampledNs) / NS_PER_S;
+    return this.#applications.get(application)?.minutesOf(kind, name, this.#clock.epochMs(), sinceStep) ?? [];
+  }
+
+  /** Of all applications. */
+  get minutes(): { readonly bytes: number; readonly dropped: number } {
+    const records = [...this.#applications.values()].map(({ minutes }) => minutes);
+    return { bytes: sumOf(records.map(({ bytes }) => bytes)), dropped: sumOf(records.map(({ dropped }) => dropped)) };
+  }
+
   /** Calls of the name in each of the last 12 x 25 s, oldest first. */
   lineOf(application: string, kind: 'rpc' | 'sba', name: string): readonly number[] {
     return this.#applications.get(application)?.lineOf(kind, name) ?? [];
@@ -160,7 +173,17 @@ function sumOfKinds({ rpc, sba }: CallsOfKinds): number {
   return rpc + sba;
 }
 
-export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedMarks'>>[] = [
+export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedMarks' | 'minutes'>>[] = [
+  gauge(
+    'd2_sidecar_history_bytes',
+    'What each name did in each minute of the last hour.',
+    ({ minutes }) => minutes.bytes,
+  ),
+  counter(
+    'd2_sidecar_history_minutes_dropped_total',
+    'Minutes that were dropped before an hour was over, because all together had no room.',
+    ({ minutes }) => minutes.dropped,
+  ),
   counter(
     'd2_sidecar_history_marks_dropped_total',
     'Marks of the live page evicted by later ones.',

@@ -88,9 +88,9 @@ export class RunningCalls {
     }
   }
 
-  /** The oldest `max` calls, oldest first. */
-  oldest(max: number): readonly CallEntry[] {
-    const calls = [...this.#calls].sort((a, b) => a.beganNs - b.beganNs);
+  /** The oldest `max` of the calls that `isWanted` accepts, oldest first. */
+  oldest(max: number, isWanted: (call: RunningCall) => boolean = () => true): readonly CallEntry[] {
+    const calls = [...this.#calls].filter(isWanted).sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
     return calls.slice(0, max).map((call) => describeCall(call, call.session, ageOf(call, nowNs), this.#clock));
   }

@@ -88,15 +88,24 @@ export class SlowestCalls {
     return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes);
   }
 
+  /** As `slowest`, of the calls that `isWanted` accepts: each minute keeps as many as are shown of all. */
+  slowestOf(isWanted: (entry: SlowEntry) => boolean): readonly SlowEntry[] {
+    return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes, isWanted);
+  }
+
   /** Of the last seconds, at most 60; slowest first. */
   slowestSince(seconds: number): readonly SlowEntry[] {
     return this.#since(this.#clock.nowNs() - seconds * NS_PER_S, this.#minutes.slice(-2));
   }
 
-  #since(sinceNs: number, minutes: readonly Minute[]): readonly SlowEntry[] {
+  #since(
+    sinceNs: number,
+    minutes: readonly Minute[],
+    isWanted: (entry: SlowEntry) => boolean = () => true,
+  ): readonly SlowEntry[] {
     return minutes
       .flatMap(({ calls }) => calls)
-      .filter(({ endedNs }) => endedNs > sinceNs)
+      .filter(({ endedNs, entry }) => endedNs > sinceNs && isWanted(entry))
       .sort((a, b) => b.durationNs - a.durationNs)
       .slice(0, this.#max)
       .map(({ entry }) => entry);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import type { CountedCall } from '../../metrics/answer-log.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
-import type { Statistics } from '../../metrics/statistics.ts';
+import type { NameCounts, Statistics } from '../../metrics/statistics.ts';
 import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
@@ -103,6 +104,11 @@ export class Session {
   /** Failed calls. */
   get errors(): number {
     return this.#statistics?.errorCount ?? 0;
+  }
+
+  /** What it has counted for a name. */
+  countsOf(call: CountedCall): NameCounts {
+    return this.#statistics?.countsOf(call) ?? { count: 0, errors: 0, subscriptions: 0 };
   }
 
   callBegan(atNs: number): void {

@@ -108,7 +108,7 @@ export function roundTo4Digits(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-function roundOrNull(value: number | null): number | null {
+export function roundOrNull(value: number | null): number | null {
   return value === null ? null : roundTo4Digits(value);
 }
 

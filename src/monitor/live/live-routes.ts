@@ -8,6 +8,8 @@
  * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | one row per name |
  * | `/live/<application>/sessions` | `sessions` | one row per session |
  * | `/live/<application>/unclassified` | `sessions` | one row per path, of all applications |
+ * | `/live/<application>/rpc/<name>`, `sba`, `objects` | `metrics` | its minutes; with `sessions` also its callers and calls |
+ * | `/live/<application>/sessions/<id>` | `sessions` | its calls |
  *
  * The root context has the application name `-`.
  */
@@ -15,6 +17,7 @@ import { pipeline } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import { negotiateCoding } from '../accept-encoding.ts';
 import type { Role } from '../access/reader.ts';
 import { NUMBERS } from '../guard.ts';
@@ -22,6 +25,7 @@ import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { sendPieces } from '../send.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
+import { readName, readSession } from './item-document.ts';
 import { renderLive } from './live-document.ts';
 import { readCalls, readObjects, readSessions, renderTable } from './live-tables.ts';
 
@@ -50,6 +54,20 @@ export function addLiveRoutes(
   addTable('objects', 'metrics', readObjects);
   addTable('sessions', 'sessions', ({ name }) => readSessions(live.sessionsOf(name)));
   addTable('unclassified', 'sessions', () => live.unclassified.readPaths());
+  const addItem = (table: string, key: 'name' | 'id', access: Role, read: ReadItem) =>
+    server.get(`/live/:application/${table}/:${key}`, { config: { access }, onSend: compress }, (request, reply) => {
+      const { [key]: item = '' } = request.params as Readonly<Record<string, string>>;
+      const details = read(sanitizeText(item), applicationOf(request, applications), request.reader?.role ?? 'metrics');
+      return sendPieces(request, reply, [JSON.stringify(details)], share);
+    });
+  for (const [table, kind] of [
+    ['rpc', 'rpc'],
+    ['sba', 'sba'],
+    ['objects', 'object'],
+  ] as const) {
+    addItem(table, 'name', 'metrics', (name, application, role) => readName(kind, name, application, live, role));
+  }
+  addItem('sessions', 'id', 'sessions', readSession);
 }
 
 /** An hour of steps has 280 kB, and a tenth of that compressed. zlib does it beside the event loop. */
@@ -63,6 +81,8 @@ async function compress({ headers, method }: FastifyRequest, reply: FastifyReply
   pipeline(payload, gzip, () => undefined);
   return gzip;
 }
+
+type ReadItem = (item: string, application: MonitoredApplication, role: Role) => object;
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 

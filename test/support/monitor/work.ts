@@ -78,7 +78,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
   const application: MonitoredApplication = {
     name: 'smartWeb',
     running: { size: 0, oldest: () => [], byName: () => [] },
-    slowest: { slowest: () => [] },
+    slowest: { slowest: () => [], slowestOf: () => [] },
     totals: new CallTotals(),
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
@@ -124,7 +124,14 @@ function metricsOf(clock: ManualClock) {
   const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
   return {
     ...{ timer, counter, meter },
-    counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
+    counts: {
+      ok: 1,
+      clientErrors: 0,
+      late: 0,
+      errors: 0,
+      durations,
+      minute: { read: () => undefined, take: () => undefined },
+    },
     object: { subscriptions: counter, newValues: meter },
   };
 }

@@ -60,16 +60,19 @@ const METRICS = [
 const ROUTES: readonly (readonly [Statuses, readonly string[]])[] = [
   [OPEN, ['/livez', '/readyz', '/startupz', '/', '/page/:file']],
   [NUMBERS, ['/metrics', '/openapi.json', '/live']],
-  [NUMBERS, ['rpc', 'sba', 'objects'].map((table) => `/live/:application/${table}`)],
+  [
+    NUMBERS,
+    ['rpc', 'sba', 'objects'].flatMap((table) => [table, `${table}/:name`]).map((path) => `/live/:application/${path}`),
+  ],
   [NUMBERS, [`${BASE}/d2/verdict`]],
   [NUMBERS, METRICS.map((path) => `${BASE}/metrics/${path}`)],
-  [ALL, ['sessions', 'unclassified'].map((table) => `/live/:application/${table}`)],
+  [ALL, ['sessions', 'sessions/:id', 'unclassified'].map((table) => `/live/:application/${table}`)],
   [ALL, ['sessions', 'calls', 'calls/slowest'].map((path) => `${BASE}/d2/${path}`)],
 ];
 
 function pathOf(route: string): string {
   const path = route.replace(':file', 'page.js').replace(':application', 'smartWeb');
-  return path.replace('object/:name', 'object/H.Level').replace(':name', 'E.Demo.Run');
+  return path.replace('object/:name', 'object/H.Level').replace(':name', 'E.Demo.Run').replace(':id', SESSION_ID);
 }
 
 const TABLE: readonly (readonly [path: string, Statuses])[] = [

@@ -143,8 +143,11 @@ const history = new History(
   sources.clock,
 );
 
+const NO_COUNTS = { count: 0, errors: 0, subscriptions: 0 };
+
 function* sessionsOf(): Generator<LiveSession> {
-  for (const entry of work.application.sessions.entries()) yield { errors: 1, toEntry: () => entry };
+  for (const entry of work.application.sessions.entries())
+    yield { id: entry.id, errors: 1, toEntry: () => entry, countsOf: () => NO_COUNTS };
 }
 
 /** A step of the history, as every five seconds. */

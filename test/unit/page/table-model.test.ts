@@ -54,13 +54,13 @@ it('rows are drawn if visible, with a margin, even if the list has become shorte
 
 it('columns leave in their order when room is short, the first one never, and figures last', () => {
   const shown = (px: number) => layoutColumns(SLOWEST_COLUMNS, px).shown.map(({ key }) => key);
-  expect(shown(900)).toEqual(['name', 'duration', 'userName', 'remoteAddress', 'startTime', 'outcome']);
-  expect(shown(660)).toEqual(['name', 'duration', 'userName', 'outcome']);
-  expect(shown(480)).toEqual(['name', 'duration', 'userName']);
+  expect(shown(1_000)).toEqual(['name', 'duration', 'clientWait', 'userName', 'remoteAddress', 'startTime', 'outcome']);
+  expect(shown(760)).toEqual(['name', 'duration', 'clientWait', 'userName', 'outcome']);
+  expect(shown(600)).toEqual(['name', 'duration', 'clientWait', 'userName']);
   // On a phone the name has its own line.
-  expect(shown(344)).toEqual(['name', 'duration', 'userName']);
+  expect(shown(344)).toEqual(['name', 'duration', 'clientWait', 'userName']);
   expect(layoutColumns(SLOWEST_COLUMNS, 344)).toMatchObject({ isStacked: true, hasMore: true });
-  expect(layoutColumns(SLOWEST_COLUMNS, 900)).toMatchObject({ isStacked: false, hasMore: false });
+  expect(layoutColumns(SLOWEST_COLUMNS, 1_000)).toMatchObject({ isStacked: false, hasMore: false });
 });
 
 it('a long text is split for a cut before its last word, and never within a letter', () => {

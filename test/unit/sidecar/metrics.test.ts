@@ -157,11 +157,13 @@ describe('/metrics', () => {
 
   it('shows the monitoring port: connections, credentials, dropped marks', async () => {
     const samples = await shown({
-      ...{ history: { droppedMarks: 3 }, monitor: { size: 4, overflows: 7 } },
+      ...{ history: { droppedMarks: 3, minutes: { bytes: 8_192, dropped: 2 } }, monitor: { size: 4, overflows: 7 } },
       access: { wrong: 1, limited: 2, unchecked: 5, forgotten: 6 },
     });
-    expect(only(samples, /_monitor_|_marks_/)).toEqual({
+    expect(only(samples, /_monitor_|_history_/)).toEqual({
+      d2_sidecar_history_bytes: 8_192,
       d2_sidecar_history_marks_dropped_total: 3,
+      d2_sidecar_history_minutes_dropped_total: 2,
       d2_sidecar_monitor_connections: 4,
       d2_sidecar_monitor_overflows_total: 7,
       d2_sidecar_monitor_wrong_credentials_total: 1,

@@ -1,0 +1,205 @@
+/**
+ * What each name did in each minute of the last hour: the view of a name shows it. All rows of a minute are in one array
+ * of numbers, about 100 bytes for a name with a few calls; a name without a call has no row. Beyond `MAX_BYTES` the
+ * oldest minute goes first.
+ */
+import { NS_PER_S } from '../../base/clock.ts';
+import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import type { MinuteReading } from '../../metrics/minute-calls.ts';
+import { bucketOf, FINE_PER_OCTAVE, mergedBuckets, middleOf, SparseBuckets } from '../../metrics/sparse-buckets.ts';
+
+export type NameKind = 'rpc' | 'sba' | 'object';
+
+/** What is counted, by name; `''` stands for calls without a name. */
+export interface MinuteSources {
+  readonly rpc: CallsByName;
+  readonly sba: CallsByName;
+  readonly object: { readonly objects: ReadonlyMap<string, { readonly newValues: { readonly count: number } }> };
+}
+
+interface CallsByName {
+  readonly countsByName: ReadonlyMap<string, Pick<CallCountsReading, 'minute'>>;
+}
+
+/** One name in one minute. Durations are in seconds, null without an answered call. */
+export interface NameMinute {
+  /** End of the minute, in milliseconds since 1970. */
+  readonly epochMs: number;
+  /** Longer than 60 if the process was blocked. */
+  readonly seconds: number;
+  readonly ok: number;
+  readonly clientErrors: number;
+  readonly errors: number;
+  readonly late: number;
+  /** Of objects: received values. */
+  readonly values: number;
+  readonly mean: number | null;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly max: number | null;
+  /** Calls by duration; the bounds are `HEAT_BOUNDS_S`. Empty without calls. */
+  readonly heat: readonly number[];
+}
+
+const MAX_MINUTES = 60;
+/** Of all minutes of one application. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const BYTES_PER_CELL = 8;
+/** A name's text is shared with the table of names; this is for its place in the list of the minute. */
+const BYTES_PER_NAME = 16;
+const US_PER_S = 1_000_000;
+
+/** Upper bounds of the rows of a heat map: four in each decade from 1 ms to 100 s. One more row has no bound. */
+export const HEAT_BOUNDS_S: readonly number[] = Array.from({ length: 21 }, (_, at) =>
+  Number((10 ** (at / 4 - 3)).toPrecision(2)),
+);
+const HEAT_BUCKETS = HEAT_BOUNDS_S.map((bound) => bucketOf(Math.round(bound * US_PER_S), FINE_PER_OCTAVE));
+
+/** The rows of one kind. */
+interface Rows {
+  readonly names: readonly string[];
+  /** Where the cells of each name end. */
+  readonly ends: readonly number[];
+  /** Of a call: ok, client errors, errors, late, sum and maximum in ns, then the elements of its buckets. Of an object: values. */
+  readonly cells: Float64Array;
+}
+
+interface Minute {
+  readonly epochMs: number;
+  readonly seconds: number;
+  readonly kinds: Readonly<Record<NameKind, Rows>>;
+}
+
+export class MinuteRecord {
+  readonly #sources: MinuteSources;
+  /** Oldest first. */
+  readonly #minutes: Minute[] = [];
+  /** Of each object at the end of the last minute. */
+  #values: ReadonlyMap<string, number>;
+  bytes = 0;
+  /** Minutes that went early, for want of room. */
+  dropped = 0;
+
+  /** Existing counts, e.g. restored ones, belong to no minute. */
+  constructor(sources: MinuteSources) {
+    this.#sources = sources;
+    this.#values = this.#readValues();
+  }
+
+  /** Ends a minute for all names. */
+  take(minute: Pick<Minute, 'epochMs' | 'seconds'>): void {
+    const { rpc, sba } = this.#sources;
+    const kinds = { rpc: takeCalls(rpc), sba: takeCalls(sba), object: this.#takeValues() };
+    const taken = { ...minute, kinds };
+    this.#minutes.push(taken);
+    this.bytes += bytesOf(taken);
+    if (this.#minutes.length > MAX_MINUTES) this.#dropOldest();
+    while (this.bytes > MAX_BYTES && this.#minutes.length > 1) {
+      this.#dropOldest();
+      this.dropped += 1;
+    }
+  }
+
+  /** Each kept minute, oldest first, also those in which the name did nothing, and then `running`, which has not ended. */
+  of(kind: NameKind, name: string, running: Pick<Minute, 'epochMs' | 'seconds'>): NameMinute[] {
+    const ended = this.#minutes.map(({ epochMs, seconds, kinds }) => {
+      const row = readRow(kinds[kind], name);
+      return { epochMs, seconds, ...describe(kind, row) };
+    });
+    return [...ended, { ...running, ...describe(kind, this.#readRunning(kind, name)) }];
+  }
+
+  #readRunning(kind: NameKind, name: string): readonly number[] {
+    if (kind !== 'object') return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
+    const count = this.#sources.object.objects.get(name)?.newValues.count ?? 0;
+    return [count - (this.#values.get(name) ?? 0)];
+  }
+
+  #readValues(): ReadonlyMap<string, number> {
+    return new Map(Array.from(this.#sources.object.objects, ([name, { newValues }]) => [name, newValues.count]));
+  }
+
+  #takeValues(): Rows {
+    const before = this.#values;
+    const now = this.#readValues();
+    this.#values = now;
+    return collectRows(function* () {
+      for (const [name, count] of now) {
+        const values = count - (before.get(name) ?? 0);
+        if (values > 0) yield [name, [values]] as const;
+      }
+    });
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#minutes.shift();
+    if (oldest !== undefined) this.bytes -= bytesOf(oldest);
+  }
+}
+
+function takeCalls({ countsByName }: CallsByName): Rows {
+  return collectRows(function* () {
+    for (const [name, { minute }] of countsByName) {
+      const row = encode(minute.take());
+      if (row.length > 0 && name !== '') yield [name, row] as const;
+    }
+  });
+}
+
+function encode(reading: MinuteReading | undefined): readonly number[] {
+  if (reading === undefined) return [];
+  const { ok, clientErrors, errors, late, sumNs, maxNs, buckets } = reading;
+  return [ok, clientErrors, errors, late, sumNs, maxNs, ...buckets];
+}
+
+function collectRows(rows: () => Iterable<readonly [string, readonly number[]]>): Rows {
+  const names: string[] = [];
+  const ends: number[] = [];
+  const cells: number[] = [];
+  for (const [name, row] of rows()) {
+    for (const cell of row) cells.push(cell);
+    names.push(name);
+    ends.push(cells.length);
+  }
+  return { names, ends, cells: Float64Array.from(cells) };
+}
+
+function readRow({ names, ends, cells }: Rows, name: string): readonly number[] {
+  const at = names.indexOf(name);
+  return at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
+}
+
+function describe(kind: NameKind, row: readonly number[]): Omit<NameMinute, 'epochMs' | 'seconds'> {
+  const values = kind === 'object' ? (row[0] ?? 0) : 0;
+  const [ok = 0, clientErrors = 0, errors = 0, late = 0, sumNs = 0, maxNs = 0, ...buckets] =
+    kind === 'object' ? [] : row;
+  return { ok, clientErrors, errors, late, values, ...readDurations({ sumNs, maxNs, buckets }) };
+}
+
+function readDurations({ sumNs, maxNs, buckets }: Pick<MinuteReading, 'sumNs' | 'maxNs' | 'buckets'>) {
+  const heat = HEAT_BUCKETS.map(() => 0);
+  heat.push(0);
+  const sparse = SparseBuckets.of(buckets);
+  let count = 0;
+  sparse.forEachBucket((bucket, times) => {
+    const row = HEAT_BUCKETS.findIndex((bound) => bucket <= bound);
+    const place = row < 0 ? HEAT_BUCKETS.length : row;
+    heat[place] = (heat[place] ?? 0) + times;
+    count += times;
+  });
+  if (count === 0) return { mean: null, p50: null, p95: null, max: null, heat: [] };
+  const max = maxNs / NS_PER_S;
+  const bucketAtRank = mergedBuckets([sparse]);
+  const at = (permille: number) => {
+    const rank = Math.ceil((permille * count) / 1_000);
+    return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), FINE_PER_OCTAVE) / US_PER_S);
+  };
+  return { mean: sumNs / count / NS_PER_S, p50: at(500), p95: at(950), max, heat };
+}
+
+function bytesOf({ kinds }: Minute): number {
+  return Object.values(kinds).reduce(
+    (sum, { names, cells }) => sum + cells.length * BYTES_PER_CELL + names.length * BYTES_PER_NAME,
+    0,
+  );
+}

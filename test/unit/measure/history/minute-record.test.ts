@@ -1,0 +1,123 @@
+/** What is kept of each name for an hour: sums, percentiles, bounds, and names that give way. */
+import { describe, expect, it } from 'vitest';
+import { NS_PER_MS, NS_PER_S } from '../../../../src/base/clock.ts';
+import { MinuteRecord, type NameMinute } from '../../../../src/measure/history/minute-record.ts';
+import { createStatistics } from '../../../../src/metrics/statistics.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { Random } from '../../../support/fuzz/random.ts';
+
+const OPTIONS = { windowMs: 300_000, maxNames: { rpc: 4_000, sba: 10, object: 10 }, maxNamesPerSession: 10 };
+const RUNNING = { epochMs: 7, seconds: 2 };
+const STATUSES = [200, 200, 200, 404, 500];
+
+function start(options: Partial<typeof OPTIONS> = {}) {
+  const clock = new ManualClock();
+  const statistics = createStatistics({ ...OPTIONS, ...options } as never, clock);
+  return { statistics, record: new MinuteRecord(statistics) };
+}
+
+const sum = (minutes: readonly NameMinute[], key: 'ok' | 'clientErrors' | 'errors' | 'values') =>
+  minutes.reduce((total, minute) => total + minute[key], 0);
+
+/** The value at rank ceil(p * n). */
+function percentile(values: readonly number[], permille: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil((permille * sorted.length) / 1_000) - 1] ?? 0;
+}
+
+describe('the record of minutes', () => {
+  it.each([1, 2, 3])('has the counts of any calls exactly, and percentiles within 1 % (seed %i)', (seed) => {
+    const chance = new Random(seed);
+    const random = () => chance.next();
+    const { statistics, record } = start();
+    const expected: { readonly durations: number[]; counts: [number, number, number] }[] = [];
+    for (let minute = 0; minute < 20; minute += 1) {
+      const durations: number[] = [];
+      const counts: [number, number, number] = [0, 0, 0];
+      for (let call = Math.floor(random() * 60); call > 0; call -= 1) {
+        const status = STATUSES[Math.floor(random() * STATUSES.length)] ?? 200;
+        const seconds = 10 ** (random() * 6 - 4);
+        statistics.rpc.recordAnswered(
+          call % 2 === 0 ? 'E.A' : 'E.B',
+          status === 404 ? 200 : status,
+          seconds * NS_PER_S,
+        );
+        if (call % 2 === 1) continue;
+        durations.push(seconds);
+        counts[status === 500 ? 2 : 0] += 1;
+      }
+      if (random() < 0.5) {
+        statistics.rpc.recordFailed('E.A');
+        // A failure creates no name.
+        if (minute > 0 || counts[0] > 0) counts[2] += 1;
+      }
+      expected.push({ durations, counts });
+      record.take({ epochMs: minute, seconds: 60 });
+    }
+    const minutes = record.of('rpc', 'E.A', RUNNING);
+    expect(minutes.slice(0, -1).map(({ ok, clientErrors, errors }) => [ok, clientErrors, errors])).toEqual(
+      expected.map(({ counts }) => counts),
+    );
+    const totals = statistics.rpc.countsByName.get('E.A');
+    expect([sum(minutes, 'ok'), sum(minutes, 'errors')]).toEqual([totals?.ok, totals?.errors]);
+    for (const [at, { durations }] of expected.entries()) {
+      const { p50, p95, max, mean, heat } = minutes[at] as NameMinute;
+      if (durations.length === 0) {
+        expect([p50, p95, max, mean, heat]).toEqual([null, null, null, null, []]);
+        continue;
+      }
+      expect(Math.abs((p50 ?? 0) / percentile(durations, 500) - 1)).toBeLessThan(0.01);
+      expect(Math.abs((p95 ?? 0) / percentile(durations, 950) - 1)).toBeLessThan(0.01);
+      expect(max).toBeCloseTo(Math.max(...durations), 9);
+      expect(mean).toBeCloseTo(durations.reduce((a, b) => a + b) / durations.length, 9);
+      expect(heat.reduce((a, b) => a + b)).toBe(durations.length);
+    }
+  });
+
+  it('shows the running minute last, and nothing of what was counted before it began', () => {
+    const { statistics } = start();
+    statistics.rpc.recordAnswered('E.A', 200, 5 * NS_PER_MS);
+    for (const { minute } of statistics.rpc.countsByName.values()) minute.take();
+    statistics.object.recordValue('H.A');
+    const record = new MinuteRecord(statistics);
+    statistics.rpc.recordAnswered('E.A', 503, 7 * NS_PER_MS);
+    statistics.object.recordValue('H.A');
+    statistics.object.recordValue('H.A');
+    expect(record.of('rpc', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 1, max: 0.007 }]);
+    expect(record.of('object', 'H.A', RUNNING)).toMatchObject([{ ...RUNNING, values: 2 }]);
+    expect(record.of('sba', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 0, max: null }]);
+  });
+
+  it('keeps an hour, and 16 MiB at most: then the oldest minutes go, and are counted', () => {
+    const { statistics, record } = start();
+    for (let minute = 1; minute <= 70; minute += 1) {
+      statistics.object.recordValue('H.A');
+      record.take({ epochMs: minute, seconds: 60 });
+    }
+    const kept = record.of('object', 'H.A', RUNNING);
+    expect([kept.length, kept[0]?.epochMs, sum(kept, 'values'), record.dropped]).toEqual([61, 11, 60, 0]);
+    for (let minute = 1; minute <= 10; minute += 1) {
+      for (let name = 0; name < 4_000; name += 1) {
+        for (let call = 1; call <= 90; call += 1) {
+          statistics.rpc.recordAnswered(`E.N${name}`, 200, 1.05 ** call * NS_PER_MS);
+        }
+      }
+      record.take({ epochMs: 100 + minute, seconds: 60 });
+      expect(record.bytes).toBeLessThanOrEqual(16 * 1_024 * 1_024);
+    }
+    expect(record.dropped).toBeGreaterThan(50);
+    expect(sum(record.of('rpc', 'E.N7', RUNNING), 'ok') % 90).toBe(0);
+  });
+
+  it('loses no call of a name that gives way to another', () => {
+    const { statistics, record } = start({ maxNames: { rpc: 2, sba: 1, object: 1 } });
+    for (const name of ['E.Fails', 'E.Fails too']) statistics.rpc.recordAnswered(name, 500, NS_PER_MS);
+    for (const name of ['E.A', 'E.B', 'E.C']) statistics.rpc.recordAnswered(name, 200, NS_PER_MS);
+    record.take({ epochMs: 1, seconds: 60 });
+    const all = ['(other)', ...statistics.rpc.countsByName.keys()].filter(
+      (name, at, names) => names.indexOf(name) === at,
+    );
+    const minutes = all.map((name) => record.of('rpc', name, RUNNING)[0] as NameMinute);
+    expect([sum(minutes, 'ok'), sum(minutes, 'errors')]).toEqual([3, 2]);
+  });
+});
