@@ -108,7 +108,7 @@ export const SLOWEST_COLUMNS: readonly Column<SingleCallRow>[] = [
 
 /** The calls of one name: its user comes first. */
 const ofName = (columns: readonly Column<SingleCallRow>[]) => {
-  const user = columns.filter(({ key }) => key === 'userName').map((column) => ({ ...column, leaves: undefined }));
+  const user = columns.filter(({ key }) => key === 'userName').map(({ leaves: _, ...column }) => column);
   return [...user, ...columns.filter(({ key }) => key !== 'userName' && key !== 'name')];
 };
 
