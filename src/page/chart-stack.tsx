@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import type { ChartSpec } from './chart-specs.ts';
 import { formatTime } from './format.ts';
-import type { Plot, PlotData, Timed } from './plot.ts';
+import type { PlotData, Pointer, Timed } from './plot.ts';
 
 export interface ChartStackProps<Point> {
   readonly specs: readonly ChartSpec<Point>[];
@@ -58,9 +58,9 @@ export function ChartStack<Point>(props: ChartStackProps<Point>) {
 /** The moment that all charts of a stack show, set by mouse or keys. */
 export function useCursor<Point extends Timed>(points: readonly Point[]) {
   const [t, setT] = useState<number | undefined>(undefined);
-  const plot = useRef<Plot<never>>(undefined);
+  const plot = useRef<Pointer>(undefined);
   const onMoment = useCallback((moment: number | undefined) => setT(moment), []);
-  const onPlot = useCallback((created: Plot<never> | undefined) => {
+  const onPlot = useCallback((created: Pointer | undefined) => {
     plot.current = created;
   }, []);
   const leave = useCallback(() => plot.current?.point(undefined), []);

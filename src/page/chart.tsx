@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, describeChart } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
-import { Plot, type PlotData } from './plot.ts';
+import { Plot, type PlotData, type Pointer } from './plot.ts';
 
 export interface ChartProps<Point> {
   readonly spec: ChartSpec<Point>;
@@ -16,7 +16,7 @@ export interface ChartProps<Point> {
   readonly scheme: string;
   readonly onMoment: (t: number | undefined) => void;
   /** Passes the plot to the parent, which moves the cursor by keys. */
-  readonly onPlot?: ((plot: Plot<Point> | undefined) => void) | undefined;
+  readonly onPlot?: ((plot: Pointer | undefined) => void) | undefined;
 }
 
 const HEIGHT_PX = 124;

@@ -10,6 +10,11 @@ export interface Timed {
   readonly t: number;
 }
 
+/** What moves the cursor of all charts to a moment; undefined hides it. */
+export interface Pointer {
+  point(t: number | undefined): void;
+}
+
 export interface PlotOptions<Point> {
   readonly spec: ChartSpec<Point>;
   readonly width: number;
@@ -38,7 +43,7 @@ const MARK_NAMES_PX = 16;
 const TIME_LABEL_PX = 60;
 export const FONT = '11px system-ui, sans-serif';
 
-export class Plot<Point> {
+export class Plot<Point> implements Pointer {
   readonly #spec: ChartSpec<Point>;
   readonly #plot: uPlot;
   #marks: readonly Mark[] = [];
@@ -63,7 +68,6 @@ export class Plot<Point> {
     this.#plot.setSize({ width, height });
   }
 
-  /** Moves the cursor of all charts to a moment; undefined hides it. */
   point(t: number | undefined): void {
     const left = t === undefined ? -10 : this.#plot.valToPos(t, 'x');
     this.#plot.setCursor({ left, top: t === undefined ? -10 : 1 });
