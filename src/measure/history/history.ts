@@ -180,7 +180,7 @@ export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedM
     ({ minutes }) => minutes.bytes,
   ),
   counter(
-    'd2_sidecar_history_minutes_dropped_total',
+    'd2_sidecar_history_evictions_total',
     'Minutes that were dropped before an hour was over, because all together had no room.',
     ({ minutes }) => minutes.dropped,
   ),

@@ -163,7 +163,7 @@ describe('/metrics', () => {
     expect(only(samples, /_monitor_|_history_/)).toEqual({
       d2_sidecar_history_bytes: 8_192,
       d2_sidecar_history_marks_dropped_total: 3,
-      d2_sidecar_history_minutes_dropped_total: 2,
+      d2_sidecar_history_evictions_total: 2,
       d2_sidecar_monitor_connections: 4,
       d2_sidecar_monitor_overflows_total: 7,
       d2_sidecar_monitor_wrong_credentials_total: 1,
