@@ -96,7 +96,7 @@ export interface MonitoredLive {
   probe(): Promise<unknown>;
 }
 
-export type LiveSession = Pick<Session, 'id' | 'errors' | 'toEntry' | 'countsOf'>;
+export type LiveSession = Pick<Session, 'errors' | 'toEntry' | 'countsOf'>;
 
 export interface Monitored {
   /** Called before each answer with numbers, so that it includes the latest exchanges. */

@@ -4,7 +4,7 @@ import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 
-/** `Point`: what a line has a value of. */
+/** `Point`: what its values are read from. */
 export interface Line<Point = Period> {
   readonly label: string;
   /** Suffix of a colour of page.css, e.g. `a` for `--series-a`. */

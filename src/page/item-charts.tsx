@@ -82,7 +82,7 @@ export function ItemCharts({ details, isObject, marks, nowMs }: ItemChartsProps)
         {cursor.point === undefined ? '' : `Minute to ${formatTime(cursor.point.t * 1000, nowMs)}`}
       </output>
       <ChartStack {...{ specs, data, minute, cursor, scheme, nowMs }}>
-        {!isObject && <HeatMap {...{ minutes, heatBounds, scheme, ...data }} shown={cursor.point ?? minute} />}
+        {!isObject && <HeatMap {...{ minutes, heatBounds, scheme, ...data }} moment={cursor.point} minute={minute} />}
       </ChartStack>
     </section>
   );
@@ -97,11 +97,12 @@ interface HeatMapProps {
   readonly fromS: number;
   readonly toS: number;
   readonly scheme: string;
-  readonly shown: ItemMinute;
+  readonly moment: ItemMinute | undefined;
+  readonly minute: ItemMinute;
 }
 
 /** One column for each minute, one row for each range of durations; the darker, the more calls. */
-function HeatMap({ minutes, heatBounds, fromS, toS, scheme, shown }: HeatMapProps) {
+function HeatMap({ minutes, heatBounds, fromS, toS, scheme, moment, minute }: HeatMapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const height = (heatBounds.length + 1) * ROW_PX;
   // Depends on `scheme`, since the colours of the page are read here.
@@ -121,7 +122,8 @@ function HeatMap({ minutes, heatBounds, fromS, toS, scheme, shown }: HeatMapProp
           <Term def="item.heat">How many took how long</Term>
         </h3>
         <p class="legend" data-def="item.heat">
-          {describeMost(shown, heatBounds)}
+          {moment === undefined && 'last minute: '}
+          {describeMost(moment ?? minute, heatBounds)}
         </p>
       </figcaption>
       <div class="plot" aria-hidden="true">

@@ -1,4 +1,5 @@
 /** The view of one name or session: what it did, over time, and for whom. It replaces the table and has its own URL. */
+import { Fragment } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatRate } from '../base/figures.ts';
@@ -33,7 +34,7 @@ import {
   SLOWEST_COLUMNS,
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
-import { type Sort, sortRows } from './table-model.ts';
+import { type Column, type Sort, sortRows } from './table-model.ts';
 import { formatCallHash, formatUserHash, TABLES } from './tables.tsx';
 
 export interface ItemProps {
@@ -61,21 +62,11 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
       {item?.document !== undefined && (
-        <Body
-          {...{ state, application, name, row, nowMs }}
-          document={item.document}
-          details={item.details ?? NO_DETAILS}
-        />
+        <Body {...{ state, application, name, row, nowMs }} document={item.document} details={item.details} />
       )}
     </article>
   );
 }
-
-/** Until they have been read. */
-const NO_DETAILS: ItemDetails = {
-  ...{ minutes: [], heatBounds: [], statuses: [] },
-  ...{ callers: null, running: null, slowest: null },
-};
 
 function describeSession(row: SessionRow | undefined): string {
   return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
@@ -85,17 +76,19 @@ interface BodyProps extends ItemProps {
   readonly name: string;
   readonly row: unknown;
   readonly document: MetricsDocument;
-  readonly details: ItemDetails;
+  /** Undefined while they could not be read. */
+  readonly details: ItemDetails | undefined;
 }
 
 function Body(props: BodyProps) {
-  const { state, name, row, document, nowMs, details } = props;
+  const { state, application, name, row, document, nowMs, details } = props;
   const { table } = state.route;
+  const shared = { application, nowMs };
   if (table === 'sessions') {
     return (
       <>
         <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />
-        <SingleCalls {...props} hasName />
+        {details && <SingleCalls {...{ ...shared, state, details }} lists={LISTS_OF_SESSION} hrefOf={formatCallHash} />}
       </>
     );
   }
@@ -107,9 +100,13 @@ function Body(props: BodyProps) {
       ) : (
         <CallBody name={`${table}.${name}`} row={row as CallRow | undefined} document={document} details={details} />
       )}
-      <ItemCharts {...{ details, isObject, nowMs }} marks={state.marks} />
-      <Callers {...props} isObject={isObject} />
-      {!isObject && <SingleCalls {...props} hasName={false} />}
+      {details && (
+        <>
+          <ItemCharts {...{ details, isObject, nowMs }} marks={state.marks} />
+          <Callers {...{ ...shared, details, isObject }} />
+          <SingleCalls {...{ ...shared, state, details }} lists={LISTS_OF_NAME} hrefOf={formatUserHash} />
+        </>
+      )}
       <Reading defs={isObject ? OBJECT_READING : CALL_READING} />
     </>
   );
@@ -118,72 +115,85 @@ function Body(props: BodyProps) {
 const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as const;
 const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
 
-/** Who calls the name, or monitors the object, of the current sessions. */
-function Callers({ details: { callers }, application, isObject, nowMs }: BodyProps & { isObject: boolean }) {
-  if (callers === null)
+interface PartProps extends Omit<ItemProps, 'state'> {
+  readonly details: ItemDetails;
+}
+
+/** The current sessions that call the name, or monitor or receive the object. */
+function Callers({ details: { callers }, application, isObject, nowMs }: PartProps & { isObject: boolean }) {
+  if (callers === null) {
     return (
       <p class="note">
-        Who calls it, and single calls, need the role <code>sessions</code>.
+        Callers and single calls need the role <code>sessions</code>; you have the role <code>metrics</code>.
       </p>
     );
-  const columns = isObject ? OBSERVER_COLUMNS : createCallerColumns(callers);
+  }
+  const title = isObject ? 'Who receives it' : 'Who calls it';
   return (
     <>
-      <h4>{isObject ? 'Who receives it' : 'Who calls it'}</h4>
+      <h4>{title}</h4>
       <SmallTable
-        caption={isObject ? 'Sessions that receive it' : 'Sessions that call it'}
-        columns={columns}
+        caption={title}
+        columns={isObject ? OBSERVER_COLUMNS : createCallerColumns(callers)}
         rows={callers}
         sortedBy="count"
         keyOf={({ id }) => id}
         href={({ id }) => formatRoute({ application: application.name, table: 'sessions', item: id })}
-        emptyText="No current session has."
+        emptyText={isObject ? 'No current session has received it.' : 'No current session has called it.'}
         nowMs={nowMs}
       />
     </>
   );
 }
 
-/** What runs now, and the slowest calls of the hour. */
-function SingleCalls({
-  details: { running, slowest },
-  application,
-  state,
-  nowMs,
-  hasName,
-}: BodyProps & { hasName: boolean }) {
+interface SingleCallsProps extends PartProps {
+  readonly state: PageState;
+  readonly lists: readonly CallList[];
+  readonly hrefOf: (row: SingleCallRow, application: string) => string;
+}
+
+interface CallList {
+  readonly key: 'running' | 'slowest';
+  readonly title: string;
+  readonly columns: readonly Column<SingleCallRow>[];
+  readonly emptyText: string;
+}
+
+const RUNNING = { key: 'running', title: 'Running now', emptyText: 'Nothing is running.' } as const;
+const SLOWEST = {
+  key: 'slowest',
+  title: 'Slowest of the hour',
+  emptyText: 'None was among the slowest calls of its minute.',
+} as const;
+/** The first column is what the reader does not know yet. */
+const LISTS_OF_SESSION: readonly CallList[] = [
+  { ...RUNNING, columns: RUNNING_COLUMNS },
+  { ...SLOWEST, columns: SLOWEST_COLUMNS },
+];
+const LISTS_OF_NAME: readonly CallList[] = [
+  { ...RUNNING, columns: RUNNING_COLUMNS_OF_NAME },
+  { ...SLOWEST, columns: SLOWEST_COLUMNS_OF_NAME },
+];
+
+function SingleCalls({ details, application, state, nowMs, lists, hrefOf }: SingleCallsProps) {
   const timeoutS = state.live?.clientTimeoutSeconds ?? 0;
-  const lists = useMemo(
-    () => ({ running: parseCalls(running ?? [], timeoutS), slowest: parseCalls(slowest ?? [], timeoutS) }),
-    [running, slowest, timeoutS],
-  );
-  if (running === null || slowest === null) return null;
-  const shared = { keyOf: ({ key }: SingleCallRow) => key, sortedBy: 'duration', nowMs };
-  // The first column is what the reader does not know yet.
-  const hrefOf = (row: SingleCallRow) =>
-    hasName ? formatCallHash(row, application.name) : formatUserHash(row, application.name);
-  return (
-    <>
-      <h4>Running now</h4>
-      <SmallTable
-        {...shared}
-        caption="Calls that run now"
-        columns={hasName ? RUNNING_COLUMNS : RUNNING_COLUMNS_OF_NAME}
-        rows={lists.running}
-        href={hrefOf}
-        emptyText="Nothing is running."
-      />
-      <h4>Slowest of the hour</h4>
-      <SmallTable
-        {...shared}
-        caption="Slowest calls of the hour"
-        columns={hasName ? SLOWEST_COLUMNS : SLOWEST_COLUMNS_OF_NAME}
-        rows={lists.slowest}
-        href={hrefOf}
-        emptyText="None of the slowest calls of any minute was one of these."
-      />
-    </>
-  );
+  return lists.map(({ key, title, columns, emptyText }) => {
+    const calls = details[key];
+    if (calls === null) return null;
+    return (
+      <Fragment key={key}>
+        <h4>{title}</h4>
+        <SmallTable
+          {...{ columns, emptyText, nowMs }}
+          caption={title}
+          rows={parseCalls(calls, timeoutS)}
+          sortedBy="duration"
+          keyOf={(row) => row.key}
+          href={(row) => hrefOf(row, application.name)}
+        />
+      </Fragment>
+    );
+  });
 }
 
 /** Takes the focus, so that keyboard and screen reader users land here. */
@@ -201,10 +211,10 @@ interface CallBodyProps {
   readonly name: string;
   readonly row: CallRow | undefined;
   readonly document: MetricsDocument;
-  readonly details: ItemDetails;
+  readonly details: ItemDetails | undefined;
 }
 
-function CallBody({ name, row, document, details: { statuses } }: CallBodyProps) {
+function CallBody({ name, row, document, details }: CallBodyProps) {
   const timer = document.timers[name] ?? {};
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
@@ -218,13 +228,11 @@ function CallBody({ name, row, document, details: { statuses } }: CallBodyProps)
             value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
-          ...statuses.map(
+          ...(details?.statuses ?? []).map(
             ({ status, count }): Figure => ({
-              ...{
-                def: 'call.status',
-                label: `Status ${status}`.replace(/Status (?!\d)/, ''),
-                value: formatCount(count),
-              },
+              def: 'call.status',
+              label: describeStatus(status),
+              value: formatCount(count),
             }),
           ),
           ...selectTimerFacts(timer, 'timer.window'),
@@ -232,6 +240,11 @@ function CallBody({ name, row, document, details: { statuses } }: CallBodyProps)
       />
     </>
   );
+}
+
+/** E.g. `Status 503`; other keys are words, e.g. `no answer`. */
+function describeStatus(status: string): string {
+  return /^\d/.test(status) ? `Status ${status}` : status;
 }
 
 function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | undefined; document: MetricsDocument }) {

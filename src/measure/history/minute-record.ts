@@ -45,7 +45,7 @@ const MAX_MINUTES = 60;
 /** Of all minutes of one application. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const BYTES_PER_CELL = 8;
-/** A name's text is shared with the table of names; this is for its place in the list of the minute. */
+/** A name's place in the list of a minute. Its text is shared with `NameTable`, which admits a bounded number of bytes. */
 const BYTES_PER_NAME = 16;
 const US_PER_S = 1_000_000;
 
@@ -198,8 +198,9 @@ function readDurations({ sumNs, maxNs, buckets }: Pick<MinuteReading, 'sumNs' | 
 }
 
 function bytesOf({ kinds }: Minute): number {
-  return Object.values(kinds).reduce(
-    (sum, { names, cells }) => sum + cells.length * BYTES_PER_CELL + names.length * BYTES_PER_NAME,
-    0,
-  );
+  let bytes = 0;
+  for (const { names, cells } of Object.values(kinds)) {
+    bytes += cells.length * BYTES_PER_CELL + names.length * BYTES_PER_NAME;
+  }
+  return bytes;
 }

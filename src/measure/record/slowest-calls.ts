@@ -88,7 +88,7 @@ export class SlowestCalls {
     return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes);
   }
 
-  /** As `slowest`, of the calls that `isWanted` accepts: each minute keeps as many as are shown of all. */
+  /** Those that `isWanted` accepts, slowest first. Each minute keeps its own slowest calls, so `slowest` may lack some. */
   slowestOf(isWanted: (entry: SlowEntry) => boolean): readonly SlowEntry[] {
     return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes, isWanted);
   }

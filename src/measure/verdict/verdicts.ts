@@ -95,7 +95,8 @@ export class Verdicts {
     judged.code = code;
     const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
     const isFinding = code !== 'quiet' && code !== 'fine';
-    judged.mark = isFinding ? this.#sources.history.mark('verdict', `The verdict${where} is ${code}.`) : undefined;
+    const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
+    judged.mark = isFinding ? this.#sources.history.mark('verdict', text) : undefined;
   }
 
   /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */

@@ -1,6 +1,6 @@
-/** Renders the views of one name and of one session: what their tables do not have. */
+/** Renders the views of one name and of one session, in pieces: what `d2/...` and the tables do not have. */
 import { HEAT_BOUNDS_S, type NameKind, type NameMinute } from '../../measure/history/minute-record.ts';
-import type { SlowEntry } from '../../measure/record/slowest-calls.ts';
+import type { CallEntry } from '../../measure/record/running-calls.ts';
 import type { NameCounts } from '../../metrics/statistics.ts';
 import type { CallerRow, ItemDetails, ItemMinute } from '../../page/live-data.ts';
 import type { Role } from '../access/reader.ts';
@@ -10,51 +10,60 @@ import { roundOrNull, roundTo4Digits } from './live-document.ts';
 /** Rows of each list in one answer. */
 const MAX_ROWS = 100;
 
-export function readName(
+type Pieces = Generator<string, void, undefined>;
+
+/** Callers and single calls are null without the role `sessions`. */
+export function* renderName(
   kind: NameKind,
   name: string,
   application: MonitoredApplication,
   live: MonitoredLive,
   role: Role,
-): ItemDetails {
+): Pieces {
   const statuses = kind === 'object' ? undefined : application.statistics[kind].countsByName.get(name)?.statuses;
-  const isOfName = (entry: { readonly kind: string; readonly name: string }) =>
-    entry.kind === kind && entry.name === name;
-  return {
+  const isOfName = (call: { readonly kind: string; readonly name: string }) => call.kind === kind && call.name === name;
+  const isPersonal = role === 'sessions';
+  const callers = isPersonal ? yield* findCallers(kind, name, live.sessionsOf(application.name)) : null;
+  const running = isPersonal ? application.running.oldest(MAX_ROWS, ({ call }) => isOfName(call)) : null;
+  yield '';
+  const slowest = isPersonal ? application.slowest.slowestOf(isOfName) : null;
+  yield '';
+  yield render({
     minutes: live.history.minutesOf(application.name, kind, name).map(selectMinute),
     heatBounds: HEAT_BOUNDS_S,
     statuses: Array.from(statuses ?? [], ([status, count]) => ({ status, count })).sort((a, b) => b.count - a.count),
-    // Users, addresses and sessions.
-    ...(role === 'sessions'
-      ? {
-          callers: readCallers(kind, name, live.sessionsOf(application.name)),
-          running: application.running.oldest(MAX_ROWS, ({ call }) => isOfName(call)),
-          slowest: select(application.slowest.slowestOf(isOfName)),
-        }
-      : NOTHING_PERSONAL),
-  };
+    ...{ callers, running, slowest },
+  });
 }
 
-export function readSession(id: string, { running, slowest }: MonitoredApplication): ItemDetails {
-  return {
+export function* renderSession(id: string, { running, slowest }: MonitoredApplication): Pieces {
+  const runningOfSession = running.oldest(MAX_ROWS, ({ session }) => session?.id === id);
+  yield '';
+  yield render({
     ...{ minutes: [], heatBounds: [], statuses: [], callers: null },
-    running: running.oldest(MAX_ROWS, ({ session }) => session?.id === id),
-    slowest: select(slowest.slowestOf(({ sessionId }) => sessionId === id)),
-  };
+    running: runningOfSession,
+    slowest: slowest.slowestOf(({ sessionId }) => sessionId === id),
+  });
 }
 
-const NOTHING_PERSONAL = { callers: null, running: null, slowest: null };
-
-function select(entries: readonly SlowEntry[]): readonly SlowEntry[] {
-  return entries.slice(0, MAX_ROWS);
+function render({
+  slowest,
+  ...details
+}: Omit<ItemDetails, 'slowest'> & { slowest: readonly CallEntry[] | null }): string {
+  return JSON.stringify({ ...details, slowest: slowest?.slice(0, MAX_ROWS) ?? null } satisfies ItemDetails);
 }
 
-/** The current sessions that have called or monitor the name; those with the most calls first. */
-function readCallers(kind: NameKind, name: string, sessions: Iterable<LiveSession>): readonly CallerRow[] {
+/** The current sessions that have called the name, or monitor or received it; those with the most calls first. */
+function* findCallers(
+  kind: NameKind,
+  name: string,
+  sessions: Iterable<LiveSession>,
+): Generator<'', readonly CallerRow[], undefined> {
   const found: { readonly session: LiveSession; readonly counts: NameCounts }[] = [];
   for (const session of sessions) {
     const counts = session.countsOf({ kind, name });
     if (counts.count + counts.errors + counts.subscriptions > 0) found.push({ session, counts });
+    yield '';
   }
   found.sort((a, b) => b.counts.count - a.counts.count);
   return found.slice(0, MAX_ROWS).map(({ session, counts }) => {

@@ -25,7 +25,7 @@ import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { sendPieces } from '../send.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
-import { readName, readSession } from './item-document.ts';
+import { renderName, renderSession } from './item-document.ts';
 import { renderLive } from './live-document.ts';
 import { readCalls, readObjects, readSessions, renderTable } from './live-tables.ts';
 
@@ -54,20 +54,16 @@ export function addLiveRoutes(
   addTable('objects', 'metrics', readObjects);
   addTable('sessions', 'sessions', ({ name }) => readSessions(live.sessionsOf(name)));
   addTable('unclassified', 'sessions', () => live.unclassified.readPaths());
-  const addItem = (table: string, key: 'name' | 'id', access: Role, read: ReadItem) =>
+  const addItem = (table: string, key: 'name' | 'id', access: Role, render: RenderItem) =>
     server.get(`/live/:application/${table}/:${key}`, { config: { access }, onSend: compress }, (request, reply) => {
       const { [key]: item = '' } = request.params as Readonly<Record<string, string>>;
-      const details = read(sanitizeText(item), applicationOf(request, applications), request.reader?.role ?? 'metrics');
-      return sendPieces(request, reply, [JSON.stringify(details)], share);
+      const role = request.reader?.role ?? 'metrics';
+      return sendPieces(request, reply, render(sanitizeText(item), applicationOf(request, applications), role), share);
     });
-  for (const [table, kind] of [
-    ['rpc', 'rpc'],
-    ['sba', 'sba'],
-    ['objects', 'object'],
-  ] as const) {
-    addItem(table, 'name', 'metrics', (name, application, role) => readName(kind, name, application, live, role));
+  for (const [table, kind] of Object.entries({ rpc: 'rpc', sba: 'sba', objects: 'object' } as const)) {
+    addItem(table, 'name', 'metrics', (name, application, role) => renderName(kind, name, application, live, role));
   }
-  addItem('sessions', 'id', 'sessions', readSession);
+  addItem('sessions', 'id', 'sessions', renderSession);
 }
 
 /** An hour of steps has 280 kB, and a tenth of that compressed. zlib does it beside the event loop. */
@@ -82,7 +78,7 @@ async function compress({ headers, method }: FastifyRequest, reply: FastifyReply
   return gzip;
 }
 
-type ReadItem = (item: string, application: MonitoredApplication, role: Role) => object;
+type RenderItem = (item: string, application: MonitoredApplication, role: Role) => Iterable<string>;
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -147,7 +147,7 @@ const NO_COUNTS = { count: 0, errors: 0, subscriptions: 0 };
 
 function* sessionsOf(): Generator<LiveSession> {
   for (const entry of work.application.sessions.entries())
-    yield { id: entry.id, errors: 1, toEntry: () => entry, countsOf: () => NO_COUNTS };
+    yield { errors: 1, toEntry: () => entry, countsOf: () => NO_COUNTS };
 }
 
 /** A step of the history, as every five seconds. */
@@ -201,7 +201,7 @@ describe('the longest turn', LONG, () => {
   const paths = [
     '/metrics',
     ...['/d2/sessions', '/metrics/d2', '/metrics/d2/rpc', '/metrics/d2/object'].map((path) => BASE + path),
-    ...['rpc', 'objects', 'sessions'].map((table) => `/live/smartWeb/${table}`),
+    ...['rpc', 'objects', 'sessions', 'rpc/E.Method1'].map((table) => `/live/smartWeb/${table}`),
   ];
   const prometheus = { accept: 'application/openmetrics-text;version=1.0.0' };
 

@@ -21,7 +21,7 @@ const OTHERS = [
     (table) => `/live/smartWeb/${table}`,
   ),
 ];
-const MAX_NAMES = 40;
+const MAX_NAMES = 80;
 
 /** All answers of the monitoring port to an authenticated reader; `fields` authenticate. */
 export async function readAll(monitor: string, fields: readonly string[]): Promise<string[]> {
@@ -32,10 +32,15 @@ export async function readAll(monitor: string, fields: readonly string[]): Promi
     ...PATHS.flatMap((target) => [get(target), get(`${target}?pretty=true`)]),
     ...OTHERS.map((target) => get(target)),
     get('/metrics', ['Accept: application/openmetrics-text; version=1.0.0']),
-    ...sessions.map((id) => get(`${METRICS}?session=${id}`)),
+    ...sessions.flatMap((id) => [get(`${METRICS}?session=${id}`), get(`/live/smartWeb/sessions/${id}`)]),
   ]);
   const names = texts.flatMap((text) => [...text.matchAll(/"(rpc|sba|object)\.([^"]+)":/g)]);
-  const targets = new Set(names.map(([, kind, name]) => `${METRICS}/${kind}/${encodeURIComponent(name ?? '')}`));
+  const targets = new Set(
+    names.flatMap(([, kind, name = '']) => {
+      const table = kind === 'object' ? 'objects' : kind;
+      return [`${METRICS}/${kind}`, `/live/smartWeb/${table}`].map((path) => `${path}/${encodeURIComponent(name)}`);
+    }),
+  );
   return [...texts, ...(await Promise.all([...targets].slice(0, MAX_NAMES).map((target) => get(target))))];
 }
 

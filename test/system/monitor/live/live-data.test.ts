@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
+import type { ItemDetails } from '../../../../src/page/live-data.ts';
 import { type Columns, parseRows } from '../../../../src/page/rows.ts';
 import { until } from '../../../support/comet/until.ts';
 import { Random } from '../../../support/fuzz/random.ts';
@@ -178,6 +179,41 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
     Array.from({ length: 12 }, (_, i) => i + 3),
   );
+});
+
+it('the view of a name has its minutes, its errors by status, who calls it, and its calls; that of a session its calls', async () => {
+  const stand = await started();
+  await call(stand, RUN, 'ann');
+  steps(stand, 12);
+  for (const path of [RUN, RUN, 'rpc/E.Demo/Fail']) await call(stand, path, 'bob');
+  const held = restCall(stand.port, 'rpc/E.Demo/Never', 'bob', {}).catch(() => undefined);
+  await until('a call runs', () => stand.sidecar.reporter.open === 1);
+  const run = await read<ItemDetails>(stand, '/live/smartWeb/rpc/E.Demo.Run');
+  expect(run.minutes.map(({ ok, errors, heat }) => [ok, errors, heat.reduce((a, b) => a + b, 0)])).toEqual([
+    [1, 0, 1],
+    [2, 0, 2],
+  ]);
+  expect(run).toMatchObject({
+    statuses: [],
+    running: [],
+    callers: [
+      { userName: 'bob', count: 2, errors: 0 },
+      { userName: 'ann', count: 1 },
+    ],
+  });
+  expect(run.slowest?.map(({ userName, clientWait }) => [userName, typeof clientWait]).sort()).toEqual([
+    ['ann', 'number'],
+    ['bob', 'number'],
+    ['bob', 'number'],
+  ]);
+  const fail = await read<ItemDetails>(stand, '/live/smartWeb/rpc/E.Demo.Fail');
+  expect(fail).toMatchObject({ statuses: [{ status: '500', count: 1 }], callers: [{ userName: 'bob', errors: 1 }] });
+  expect(await read(stand, '/live/smartWeb/rpc/E.Demo.Never')).toMatchObject({ running: [{ name: 'E.Demo.Never' }] });
+  const id = run.callers?.[0]?.id ?? '';
+  const session = await read<ItemDetails>(stand, `/live/smartWeb/sessions/${id}`);
+  expect([session.running?.map(({ name }) => name), session.slowest?.length]).toEqual([['E.Demo.Never'], 3]);
+  await stand.close();
+  await held;
 });
 
 it('/live is compressed for browsers, and an hour of it has at most 60 kB then', async () => {

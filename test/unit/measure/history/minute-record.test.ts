@@ -109,6 +109,24 @@ describe('the record of minutes', () => {
     expect(sum(record.of('rpc', 'E.N7', RUNNING), 'ok') % 90).toBe(0);
   });
 
+  it('has one row for all names without a place, however many and long they are', () => {
+    const { statistics, record } = start({ maxNames: { rpc: 2_000, sba: 1, object: 1 } });
+    const added: number[] = [];
+    for (let minute = 1; minute <= 5; minute += 1) {
+      for (let name = 0; name < 2_000; name += 1) {
+        const status = name % 2 === 0 ? 500 : 200;
+        statistics.rpc.recordAnswered(`${'x'.repeat(500)}${minute}.${name}`, status, NS_PER_MS);
+      }
+      const before = record.bytes;
+      record.take({ epochMs: minute, seconds: 60 });
+      added.push(record.bytes - before);
+    }
+    expect(added[0]).toBeGreaterThan(50_000);
+    // Names that only failed give way once.
+    expect(Math.max(...added.slice(2))).toBeLessThan(200);
+    expect(record.of('rpc', '(other)', RUNNING).at(-2)).toMatchObject({ ok: 1_000, errors: 1_000 });
+  });
+
   it('loses no call of a name that gives way to another', () => {
     const { statistics, record } = start({ maxNames: { rpc: 2, sba: 1, object: 1 } });
     for (const name of ['E.Fails', 'E.Fails too']) statistics.rpc.recordAnswered(name, 500, NS_PER_MS);
