@@ -86,7 +86,7 @@ export class CallStatistics {
     createTimer: (createdNs: number) => Timer;
     budget: NameBudget;
     createdNs?: number;
-    /** Also keeps `countsByName`: 250 bytes per name, for the application only. Default false. */
+    /** Also keeps `countsByName`: 620 bytes per name, for the application only. Default false. */
     keepsCounts?: boolean;
     /** Counts have exponential buckets as well. Default false. */
     isExponential?: boolean;

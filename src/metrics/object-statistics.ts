@@ -5,10 +5,22 @@ import { Meter, type MeterReading } from './meter.ts';
 import { type CounterReading, emptyMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
+/** Received values until `take`, which ends the minute. */
+class MinuteValues {
+  count = 0;
+
+  take(): number {
+    const { count } = this;
+    this.count = 0;
+    return count;
+  }
+}
+
 class ObservedObject {
   /** Current monitorings: unlike a counter of Prometheus, it may go down. */
   readonly subscriptions = { count: 0 };
   readonly newValues: Meter;
+  readonly minute = new MinuteValues();
 
   constructor(clock: Clock, createdNs?: number) {
     this.newValues = new Meter(clock, createdNs);
@@ -18,6 +30,7 @@ class ObservedObject {
 export interface ObservedObjectReading {
   readonly subscriptions: CounterReading;
   readonly newValues: MeterReading;
+  readonly minute: Pick<MinuteValues, 'count' | 'take'>;
 }
 
 /** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
@@ -159,7 +172,9 @@ export class ObjectStatistics {
 
   #receive(object: ObservedObject | undefined, nowNs: number): void {
     this.#total.newValues.mark(1, nowNs);
-    object?.newValues.mark(1, nowNs);
+    if (object === undefined) return;
+    object.newValues.mark(1, nowNs);
+    object.minute.count += 1;
   }
 }
 

@@ -10,6 +10,7 @@
  * | `DurationBuckets` | Prometheus: fixed buckets that only grow, in `CallCounts` for each name |
  * | `ExponentialBuckets` | OpenTelemetry: buckets of one scale, with `otlp.metrics.histograms: exponential` |
  * | `DurationSteps` | the live page: all calls since the last step, in a histogram of hdr-histogram-js |
+ * | `MinuteCalls` | the history: the running minute of each name |
  * | `AnswerLog` | a session: up to 32 calls that its timers have not counted yet |
  */
 

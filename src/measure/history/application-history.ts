@@ -151,7 +151,7 @@ class CallsHistory {
   }
 }
 
-/** The last hour of one application. It takes 0.4 MB, and at most 1 KB for each name of a call. */
+/** The last hour of one application: 0.4 MB, at most 1 KB for each name of a call, and `MinuteRecord`. */
 export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: () => number;
@@ -160,6 +160,7 @@ export class ApplicationHistory {
   /** Oldest first. */
   readonly #points: HistoryPoint[] = [];
   readonly minutes: MinuteRecord;
+  /** Length of the running minute until the last step. */
   #minuteSeconds = 0;
   /** See `History.p95Of`. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };

@@ -1,6 +1,7 @@
 /**
- * The last hour in steps of 5 s, for the live page: the counts of each step, and the events around them. It has a fixed
- * size and is not saved. It samples existing counters, so calls cost no more. The folder must not know HTTP.
+ * The last hour for the live page: the counts of each step of 5 s, what each name did in each minute, and the events
+ * around them. Its size is bounded, and it is not saved. It reads existing counters at the end of a step or minute. The
+ * folder must not know HTTP.
  *
  * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
  */

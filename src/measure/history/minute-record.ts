@@ -6,6 +6,7 @@
 import { NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
 import type { MinuteReading } from '../../metrics/minute-calls.ts';
+import type { ObservedObjectReading } from '../../metrics/object-statistics.ts';
 import { bucketOf, FINE_PER_OCTAVE, mergedBuckets, middleOf, SparseBuckets } from '../../metrics/sparse-buckets.ts';
 
 export type NameKind = 'rpc' | 'sba' | 'object';
@@ -14,7 +15,7 @@ export type NameKind = 'rpc' | 'sba' | 'object';
 export interface MinuteSources {
   readonly rpc: CallsByName;
   readonly sba: CallsByName;
-  readonly object: { readonly objects: ReadonlyMap<string, { readonly newValues: { readonly count: number } }> };
+  readonly object: { readonly objects: ReadonlyMap<string, Pick<ObservedObjectReading, 'minute'>> };
 }
 
 interface CallsByName {
@@ -74,22 +75,22 @@ export class MinuteRecord {
   readonly #sources: MinuteSources;
   /** Oldest first. */
   readonly #minutes: Minute[] = [];
-  /** Of each object at the end of the last minute. */
-  #values: ReadonlyMap<string, number>;
   bytes = 0;
   /** Minutes that went early, for want of room. */
   dropped = 0;
 
-  /** Existing counts, e.g. restored ones, belong to no minute. */
   constructor(sources: MinuteSources) {
     this.#sources = sources;
-    this.#values = this.#readValues();
   }
 
   /** Ends a minute for all names. */
   take(minute: Pick<Minute, 'epochMs' | 'seconds'>): void {
-    const { rpc, sba } = this.#sources;
-    const kinds = { rpc: takeCalls(rpc), sba: takeCalls(sba), object: this.#takeValues() };
+    const { rpc, sba, object } = this.#sources;
+    const kinds = {
+      rpc: collectRows(rpc.countsByName, (calls) => encode(calls.minute.take())),
+      sba: collectRows(sba.countsByName, (calls) => encode(calls.minute.take())),
+      object: collectRows(object.objects, (values) => encodeValues(values.minute.take())),
+    };
     const taken = { ...minute, kinds };
     this.#minutes.push(taken);
     this.bytes += bytesOf(taken);
@@ -110,25 +111,8 @@ export class MinuteRecord {
   }
 
   #readRunning(kind: NameKind, name: string): readonly number[] {
-    if (kind !== 'object') return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
-    const count = this.#sources.object.objects.get(name)?.newValues.count ?? 0;
-    return [count - (this.#values.get(name) ?? 0)];
-  }
-
-  #readValues(): ReadonlyMap<string, number> {
-    return new Map(Array.from(this.#sources.object.objects, ([name, { newValues }]) => [name, newValues.count]));
-  }
-
-  #takeValues(): Rows {
-    const before = this.#values;
-    const now = this.#readValues();
-    this.#values = now;
-    return collectRows(function* () {
-      for (const [name, count] of now) {
-        const values = count - (before.get(name) ?? 0);
-        if (values > 0) yield [name, [values]] as const;
-      }
-    });
+    if (kind === 'object') return encodeValues(this.#sources.object.objects.get(name)?.minute.count ?? 0);
+    return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
   }
 
   #dropOldest(): void {
@@ -137,13 +121,19 @@ export class MinuteRecord {
   }
 }
 
-function takeCalls({ countsByName }: CallsByName): Rows {
-  return collectRows(function* () {
-    for (const [name, { minute }] of countsByName) {
-      const row = encode(minute.take());
-      if (row.length > 0 && name !== '') yield [name, row] as const;
-    }
-  });
+/** A row for each name whose row is not empty. */
+function collectRows<Counts>(byName: ReadonlyMap<string, Counts>, rowOf: (counts: Counts) => readonly number[]): Rows {
+  const names: string[] = [];
+  const ends: number[] = [];
+  const cells: number[] = [];
+  for (const [name, counts] of byName) {
+    const row = rowOf(counts);
+    if (row.length === 0 || name === '') continue;
+    for (const cell of row) cells.push(cell);
+    names.push(name);
+    ends.push(cells.length);
+  }
+  return { names, ends, cells: Float64Array.from(cells) };
 }
 
 function encode(reading: MinuteReading | undefined): readonly number[] {
@@ -152,16 +142,8 @@ function encode(reading: MinuteReading | undefined): readonly number[] {
   return [ok, clientErrors, errors, late, sumNs, maxNs, ...buckets];
 }
 
-function collectRows(rows: () => Iterable<readonly [string, readonly number[]]>): Rows {
-  const names: string[] = [];
-  const ends: number[] = [];
-  const cells: number[] = [];
-  for (const [name, row] of rows()) {
-    for (const cell of row) cells.push(cell);
-    names.push(name);
-    ends.push(cells.length);
-  }
-  return { names, ends, cells: Float64Array.from(cells) };
+function encodeValues(values: number): readonly number[] {
+  return values === 0 ? [] : [values];
 }
 
 function readRow({ names, ends, cells }: Rows, name: string): readonly number[] {

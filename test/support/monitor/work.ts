@@ -132,7 +132,7 @@ function metricsOf(clock: ManualClock) {
       durations,
       minute: { read: () => undefined, take: () => undefined },
     },
-    object: { subscriptions: counter, newValues: meter },
+    object: { subscriptions: counter, newValues: meter, minute: { count: 0, take: () => 0 } },
   };
 }
 
