@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * `npm run pictures [-- FOLDER] [--seconds N]` updates the pictures of the live page in docs/images: it starts the demo, waits until the
- * charts are full (330 s), and opens the page in Chromium: on a desktop, in dark colours, and on a phone.
+ * charts are full (330 s), and opens the page in Chromium: on a desktop, in dark colours, on a phone, and the view of a call.
  *
  * Exit code 1 if the page lacks an item of the demo.
  * D2S_CHROMIUM is the path of Chromium, by default /usr/bin/chromium. Needs a build, and java for the charts of the JVM.
@@ -20,6 +20,7 @@ const PICTURES = [
   { name: 'live-page', width: 1440, height: 940, colorScheme: 'light' },
   { name: 'live-page-dark', width: 1440, height: 940, colorScheme: 'dark' },
   { name: 'live-page-phone', width: 360, height: 1280, colorScheme: 'light' },
+  { name: 'live-page-call', width: 1440, height: 1180, colorScheme: 'light', call: 'P.Balance.Year.Close' },
 ];
 const FULL_CHARTS_S = '330';
 const TIMEOUT_MS = 60_000;
@@ -67,6 +68,10 @@ async function takePictures(address) {
     for (const picture of PICTURES) {
       await withPage(browser, address, picture, async (page) => {
         await rowsOf(page, 'RPCs').nth(5).waitFor();
+        if (picture.call !== undefined) {
+          await page.getByRole('link', { name: picture.call, exact: true }).first().click();
+          await rowsOf(page, 'Who calls it').first().waitFor();
+        }
         await page.screenshot({ path: path.join(folder, `${picture.name}.png`) });
       });
     }

@@ -10,6 +10,7 @@ import { type Chromium, describeInChromium } from '../../support/page/browser.ts
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const IMAGES = path.join(ROOT, 'docs/images');
 const SIZES = {
+  'live-page-call.png': '1440x1180',
   'live-page-dark.png': '1440x940',
   'live-page-phone.png': '360x1280',
   'live-page.png': '1440x940',
