@@ -32,9 +32,15 @@ describe.runIf(hasJdk)('a long-running monitor', () => {
     `uses no more memory and descriptors after ${REFRESHES} refreshes by %s`,
     async (name) => {
       const truth = await startTruth(defer, { jvm: JVMS.at(-1)!, classPath: await compileTruth(defer) });
+      const lines: string[] = [];
       const monitor = new JvmMonitor({
         ...{ upstreamPort: 8080, source: openSource(name, truth.pid), clock: new ManualClock() },
-        ...{ logger: pino({ level: 'silent' }), intervalMs: 5_000, timeoutMs: READ_TIMEOUT_MS, staleAfterMs: 15_000 },
+        ...{
+          logger: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
+          intervalMs: 5_000,
+          timeoutMs: READ_TIMEOUT_MS,
+          staleAfterMs: 15_000,
+        },
       });
       defer(() => monitor.stop());
       const refresh = async (times: number) => {
@@ -50,6 +56,7 @@ describe.runIf(hasJdk)('a long-running monitor', () => {
         await refresh(REFRESHES);
         grownBytes = (await settledHeapBytes()) - heapBytes;
       }
+      expect(lines).toEqual([]);
       expect(monitor.failures).toBe(0);
       expect(countOfDescriptors()).toBeLessThanOrEqual(descriptors);
       expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
