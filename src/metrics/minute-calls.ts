@@ -8,8 +8,7 @@ export interface MinuteReading {
   readonly clientErrors: number;
   readonly errors: number;
   readonly late: number;
-  /** Of all calls with a duration. */
-  readonly sumNs: number;
+  /** Of the calls with a duration. */
   readonly maxNs: number;
   /** As `SparseBuckets.save` returns them, with `FINE_PER_OCTAVE`. */
   readonly buckets: readonly number[];
@@ -21,7 +20,6 @@ export class MinuteCalls {
   clientErrors = 0;
   errors = 0;
   late = 0;
-  #sumNs = 0;
   #maxNs = 0;
   /** Undefined until the first duration: most names have no call in most minutes. */
   #buckets: SparseBuckets | undefined;
@@ -32,7 +30,6 @@ export class MinuteCalls {
     const cutNs = Math.min(durationNs, MAX_DURATION_NS);
     this.#buckets ??= new SparseBuckets();
     this.#buckets.count(bucketOf(Math.round(cutNs / NS_PER_US), FINE_PER_OCTAVE));
-    this.#sumNs += cutNs;
     if (cutNs > this.#maxNs) this.#maxNs = cutNs;
   }
 
@@ -42,7 +39,6 @@ export class MinuteCalls {
     this.clientErrors += from.clientErrors;
     this.errors += from.errors;
     this.late += from.late;
-    this.#sumNs += from.#sumNs;
     this.#maxNs = Math.max(this.#maxNs, from.#maxNs);
     if (from.#buckets === undefined) return;
     this.#buckets ??= new SparseBuckets();
@@ -54,7 +50,7 @@ export class MinuteCalls {
     const { ok, clientErrors, errors, late } = this;
     if (ok + clientErrors + errors === 0) return undefined;
     const buckets = this.#buckets?.save() ?? [];
-    return { ok, clientErrors, errors, late, sumNs: this.#sumNs, maxNs: this.#maxNs, buckets };
+    return { ok, clientErrors, errors, late, maxNs: this.#maxNs, buckets };
   }
 
   /** As `read`, and begins the next minute. */
@@ -64,7 +60,6 @@ export class MinuteCalls {
     this.clientErrors = 0;
     this.errors = 0;
     this.late = 0;
-    this.#sumNs = 0;
     this.#maxNs = 0;
     this.#buckets = undefined;
     return reading;

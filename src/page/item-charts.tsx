@@ -134,7 +134,7 @@ function HeatMap({ minutes, heatBounds, fromS, toS, scheme, moment, minute }: He
 }
 
 /** E.g. `most took 25 to 46 ms: 7 of 12`. */
-export function describeMost({ heat }: Pick<ItemMinute, 'heat'>, bounds: readonly number[]): string {
+function describeMost({ heat }: Pick<ItemMinute, 'heat'>, bounds: readonly number[]): string {
   const all = heat.reduce((sum, count) => sum + count, 0);
   if (all === 0) return 'no calls';
   const most = Math.max(...heat);

@@ -270,7 +270,6 @@ export interface ItemMinute {
   readonly late: number;
   /** Of an object: received values. */
   readonly values: number;
-  readonly mean: number | null;
   readonly p50: number | null;
   readonly p95: number | null;
   readonly max: number | null;

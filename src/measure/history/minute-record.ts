@@ -34,7 +34,6 @@ export interface NameMinute {
   readonly late: number;
   /** Of objects: received values. */
   readonly values: number;
-  readonly mean: number | null;
   readonly p50: number | null;
   readonly p95: number | null;
   readonly max: number | null;
@@ -61,7 +60,7 @@ interface Rows {
   readonly names: readonly string[];
   /** Where the cells of each name end. */
   readonly ends: readonly number[];
-  /** Of a call: ok, client errors, errors, late, sum and maximum in ns, then the elements of its buckets. Of an object: values. */
+  /** Of a call: ok, client errors, errors, late, maximum in ns, then the elements of its buckets. Of an object: values. */
   readonly cells: Float64Array;
 }
 
@@ -138,8 +137,8 @@ function collectRows<Counts>(byName: ReadonlyMap<string, Counts>, rowOf: (counts
 
 function encode(reading: MinuteReading | undefined): readonly number[] {
   if (reading === undefined) return [];
-  const { ok, clientErrors, errors, late, sumNs, maxNs, buckets } = reading;
-  return [ok, clientErrors, errors, late, sumNs, maxNs, ...buckets];
+  const { ok, clientErrors, errors, late, maxNs, buckets } = reading;
+  return [ok, clientErrors, errors, late, maxNs, ...buckets];
 }
 
 function encodeValues(values: number): readonly number[] {
@@ -153,12 +152,11 @@ function readRow({ names, ends, cells }: Rows, name: string): readonly number[] 
 
 function describe(kind: NameKind, row: readonly number[]): Omit<NameMinute, 'epochMs' | 'seconds'> {
   const values = kind === 'object' ? (row[0] ?? 0) : 0;
-  const [ok = 0, clientErrors = 0, errors = 0, late = 0, sumNs = 0, maxNs = 0, ...buckets] =
-    kind === 'object' ? [] : row;
-  return { ok, clientErrors, errors, late, values, ...readDurations({ sumNs, maxNs, buckets }) };
+  const [ok = 0, clientErrors = 0, errors = 0, late = 0, maxNs = 0, ...buckets] = kind === 'object' ? [] : row;
+  return { ok, clientErrors, errors, late, values, ...readDurations({ maxNs, buckets }) };
 }
 
-function readDurations({ sumNs, maxNs, buckets }: Pick<MinuteReading, 'sumNs' | 'maxNs' | 'buckets'>) {
+function readDurations({ maxNs, buckets }: Pick<MinuteReading, 'maxNs' | 'buckets'>) {
   const heat = HEAT_BUCKETS.map(() => 0);
   heat.push(0);
   const sparse = SparseBuckets.of(buckets);
@@ -169,14 +167,14 @@ function readDurations({ sumNs, maxNs, buckets }: Pick<MinuteReading, 'sumNs' | 
     heat[place] = (heat[place] ?? 0) + times;
     count += times;
   });
-  if (count === 0) return { mean: null, p50: null, p95: null, max: null, heat: [] };
+  if (count === 0) return { p50: null, p95: null, max: null, heat: [] };
   const max = maxNs / NS_PER_S;
   const bucketAtRank = mergedBuckets([sparse]);
   const at = (permille: number) => {
     const rank = Math.ceil((permille * count) / 1_000);
     return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), FINE_PER_OCTAVE) / US_PER_S);
   };
-  return { mean: sumNs / count / NS_PER_S, p50: at(500), p95: at(950), max, heat };
+  return { p50: at(500), p95: at(950), max, heat };
 }
 
 function bytesOf({ kinds }: Minute): number {

@@ -72,7 +72,7 @@ function* findCallers(
   });
 }
 
-function selectMinute({ epochMs, seconds, mean, p50, p95, max, ...counts }: NameMinute): ItemMinute {
-  const durations = { mean: roundOrNull(mean), p50: roundOrNull(p50), p95: roundOrNull(p95), max: roundOrNull(max) };
+function selectMinute({ epochMs, seconds, p50, p95, max, ...counts }: NameMinute): ItemMinute {
+  const durations = { p50: roundOrNull(p50), p95: roundOrNull(p95), max: roundOrNull(max) };
   return { t: epochMs / 1_000, seconds: roundTo4Digits(seconds), ...counts, ...durations };
 }
