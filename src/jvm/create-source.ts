@@ -36,7 +36,9 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   // Imported on demand: its HTTP client would add a tenth to the time of every start.
   const { createHttpSource } = await import('./http/create-http-source.ts');
   const remote = createHttpSource(http, parts);
-  return http.kind === 'tomcat-status' ? new PairedSource(remote, createLocalSource(parts)) : remote;
+  if (http.kind !== 'tomcat-status') return remote;
+  const { timeoutMs } = parts.config.jvm;
+  return new PairedSource(remote, createLocalSource(parts), { timeoutMs, logger: parts.logger });
 }
 
 /** Reads the JVM of this machine that listens where the upstream is. */

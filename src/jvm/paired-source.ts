@@ -1,23 +1,30 @@
+import type { Logger } from '../base/logger.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
+/** Of the time for a reading: a page that does not answer must leave time for what the other source has read. */
+const MEMORY_SHARE = 0.75;
+
 /**
  * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
- * has only memory and connectors; the counters file has exactly the rest. If the second source fails, the reading has
- * only the values of the first.
+ * has only memory and connectors; the counters file has the rest. If one of them fails, the reading is that of the
+ * other: a server that hangs answers no page, and then its descriptors and its deadlocks matter most.
  */
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;
   readonly #rest: JvmSource;
-  #isPaired = false;
+  readonly #timeoutMs: number;
+  readonly #logger: Logger;
+  #loggedReason: string | undefined;
+  name: string;
 
-  constructor(memory: JvmSource, rest: JvmSource) {
+  /** `timeoutMs` is that of a reading. */
+  constructor(memory: JvmSource, rest: JvmSource, { timeoutMs, logger }: { timeoutMs: number; logger: Logger }) {
     this.#memory = memory;
     this.#rest = rest;
-  }
-
-  get name(): string {
-    return this.#isPaired ? `${this.#memory.name}+${this.#rest.name}` : this.#memory.name;
+    this.#timeoutMs = timeoutMs;
+    this.#logger = logger;
+    this.name = memory.name;
   }
 
   get boundsHit(): ReadonlyMap<string, number> {
@@ -25,13 +32,35 @@ export class PairedSource implements JvmSource {
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
+    const limitMs = this.#timeoutMs * MEMORY_SHARE;
+    const limit = AbortSignal.timeout(limitMs);
     // Wait for both even if one has failed: a source must not be called again while it is still reading.
-    const [memory, rest] = await Promise.allSettled([this.#memory.read(signal), this.#rest.read(signal)]);
-    if (memory.status === 'rejected') throw memory.reason;
-    this.#isPaired = rest.status === 'fulfilled';
-    if (rest.status === 'rejected') return memory.value;
+    const [memory, rest] = await Promise.allSettled([
+      this.#memory.read(AbortSignal.any([signal, limit])),
+      this.#rest.read(signal),
+    ]);
+    if (rest.status === 'rejected') {
+      if (memory.status === 'rejected') throw memory.reason;
+      this.name = this.#memory.name;
+      return memory.value;
+    }
+    if (memory.status === 'rejected') {
+      this.#logFailure(limit.aborted ? `no answer within ${limitMs} ms` : (memory.reason as Error).message);
+      this.name = this.#rest.name;
+      return rest.value;
+    }
+    this.#loggedReason = undefined;
+    this.name = `${this.#memory.name}+${this.#rest.name}`;
     const { classes, collectors, server } = rest.value;
     return { ...memory.value, classes, collectors, server: { ...server, connectors: memory.value.server?.connectors } };
+  }
+
+  /** Once for each reason. */
+  #logFailure(reason: string): void {
+    if (reason === this.#loggedReason) return;
+    this.#loggedReason = reason;
+    const fields = { source: this.#memory.name, reason };
+    this.#logger.warn(fields, `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`);
   }
 
   async dumpThreads(signal: AbortSignal): Promise<string> {
