@@ -12,7 +12,7 @@ import { formatHostPort } from '../config/host-port.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { classifyUpstreamFailure, reasonOf, tlsReasonOf } from '../proxy/exchange/upstream-failure.ts';
 import { SharedLookup } from '../proxy/upstream/shared-lookup.ts';
-import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
+import { speaksTls, UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { daysLeft } from '../tls/own-certificate.ts';
 import { describeTlsFault } from '../tls/tls-fault.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
@@ -128,7 +128,7 @@ async function tryApplication(
   socket.destroy();
   const isAnswer = !(answer instanceof Error);
   const mayBeTls = isPlain && (isAnswer ? answer.statusCode === 400 : codeOf(answer) !== 'ETIMEDOUT');
-  if (mayBeTls && (await speaksTls(config, clock))) {
+  if (mayBeTls && (await speaksTls(config.upstream, config.upstream.connectTimeoutMs))) {
     const expected = `expected https://${formatHostPort(config.upstream)}`;
     throw new ConnectionFault(`upstream.url: the upstream speaks TLS on that port, ${expected}`);
   }
@@ -153,15 +153,6 @@ function describeStatus(status: number, location: string | undefined): string {
   // The query may hold a secret.
   if (location !== undefined) return `, to ${location.split(/[?#;]/, 1)[0]?.slice(0, MAX_LOCATION)}`;
   return '';
-}
-
-/** Whether a port that is configured without TLS has it. No certificate is verified, and nothing is sent. */
-async function speaksTls(config: Config, clock: Clock): Promise<boolean> {
-  const none = { caFile: undefined, certFile: undefined, keyFile: undefined, passphraseFile: undefined };
-  const tls = { ...none, pfxFile: undefined, serverName: undefined, verify: false };
-  const socket = await open({ ...config, upstream: { ...config.upstream, tls } }, clock).catch(() => undefined);
-  socket?.destroy();
-  return socket !== undefined;
 }
 
 async function tryJvm(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {

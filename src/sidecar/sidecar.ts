@@ -119,7 +119,7 @@ export class Sidecar {
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.#probe = new UpstreamProbe({
       upstream: this.#upstream,
-      readAnswers: () => recorder.own.exchanges.completed,
+      counts: recorder.own,
       isServing: () => this.lifecycle.state === 'serving',
       intervalMs: () => this.#config.upstream.probeMs,
       clock,

@@ -7,6 +7,7 @@ export type TlsFaultKind =
   | 'not-for-servers'
   | 'other-name'
   | 'no-tls'
+  | 'tls-expected'
   | 'protocol'
   | 'client-certificate'
   | 'refused'
@@ -53,6 +54,11 @@ const KINDS: Readonly<Record<TlsFaultKind, Kind>> = {
     text: 'there is no TLS on that port',
     see: 'upstream.url, https or http',
     reasons: /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_SMALL|BAD_RECORD_TYPE)$/,
+  },
+  'tls-expected': {
+    text: 'that port expects TLS, but upstream.url begins with http:',
+    see: 'upstream.url, https or http',
+    reasons: /^TLS_EXPECTED$/,
   },
   'client-certificate': {
     text: 'it wants a client certificate, or rejects ours',

@@ -17,6 +17,8 @@ export class OwnMetrics {
   readonly exchanges: Record<EndingKind, number> = { completed: 0, failed: 0, cancelled: 0, denied: 0 };
   readonly aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly unanswered: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
+  /** Answers with status 400, which servers with TLS give to plain HTTP. Not saved. */
+  badRequests = 0;
   readonly counts = { upgrades: 0, unclassified: 0, cometExchanges: 0 };
   readonly added = { request: new DurationBuckets(ADDED_BOUNDS), response: new DurationBuckets(ADDED_BOUNDS) };
   readonly comet: CometMetrics;
@@ -31,6 +33,7 @@ export class OwnMetrics {
   exchangeEnded(ending: EndingKind, status: number): void {
     this.exchanges[ending] += 1;
     if (status === 101) this.counts.upgrades += 1;
+    else if (status === 400 && ending === 'completed') this.badRequests += 1;
   }
 
   callEnded(kind: CallKind, ending: EndingKind): void {

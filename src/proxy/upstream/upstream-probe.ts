@@ -1,9 +1,20 @@
-import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Exchanges since the start. */
+export interface ExchangeCounts {
+  readonly exchanges: { readonly completed: number; readonly failed: number };
+  /** Completed ones whose answer has status 400. */
+  readonly badRequests: number;
+}
+
+type Counts = ExchangeCounts['exchanges'] & Pick<ExchangeCounts, 'badRequests'>;
 
 export interface ProbeParts {
-  readonly upstream: { readonly reachability: { readonly kind: string }; tryConnection(): Promise<boolean> };
-  /** The number of answers since the start. While it rises, the server is there. */
-  readonly readAnswers: () => number;
+  readonly upstream: Pick<Upstream, 'tryConnection' | 'tryTls' | 'noteAnswer'> & {
+    readonly reachability: { readonly kind: string };
+  };
+  readonly counts: ExchangeCounts;
   readonly isServing: () => boolean;
   /** 0: never. A reload may change it. */
   readonly intervalMs: () => number;
@@ -11,17 +22,20 @@ export interface ProbeParts {
 }
 
 const CHECK_MS = 1_000;
+const TLS_INTERVAL_NS = 60 * NS_PER_S;
 
 /**
  * Opens and closes a connection to the server now and then (`upstream.probe`), so that its loss and its return are
- * noticed without traffic. Never while draining, and not while answers show that the server is there.
+ * noticed without traffic. Never while draining, and not while answers show that the server is there. If all answers are
+ * such as a server with TLS gives to plain HTTP (400, or none that can be read), it also tries TLS, once a minute.
  */
 export class UpstreamProbe {
   readonly #parts: ProbeParts;
   #timer: NodeJS.Timeout | undefined;
   #isTrying = false;
   #knownNs: number;
-  #answers = 0;
+  #triedTlsNs = Number.NEGATIVE_INFINITY;
+  #counted: Counts = { completed: 0, failed: 0, badRequests: 0 };
 
   constructor(parts: ProbeParts) {
     this.#parts = parts;
@@ -36,20 +50,39 @@ export class UpstreamProbe {
     clearInterval(this.#timer);
   }
 
-  /** Resolves when the connection that it tried, if any, has succeeded or failed. */
+  /** Resolves when the connections that it tried, if any, have succeeded or failed. */
   async check(): Promise<void> {
-    const { upstream, readAnswers, isServing, intervalMs, clock } = this.#parts;
-    const answers = readAnswers();
-    const isAnswering = answers !== this.#answers;
-    this.#answers = answers;
+    const { upstream, isServing, intervalMs, clock } = this.#parts;
+    const { completed, badRequests, failed } = this.#countNew();
     const nowNs = clock.nowNs();
     // A lost server is tried in any case: old connections may still be answered while no new one opens.
-    if (isAnswering && upstream.reachability.kind === 'reachable') this.#knownNs = nowNs;
+    if (completed > 0 && upstream.reachability.kind === 'reachable') this.#knownNs = nowNs;
+    const isClear = completed > badRequests;
+    if (isClear) upstream.noteAnswer();
     const intervalNs = intervalMs() * NS_PER_MS;
-    if (intervalNs === 0 || this.#isTrying || !isServing() || nowNs - this.#knownNs < intervalNs) return;
+    if (intervalNs === 0 || this.#isTrying || !isServing()) return;
     this.#isTrying = true;
-    this.#knownNs = nowNs;
-    await upstream.tryConnection();
+    if (nowNs - this.#knownNs >= intervalNs) {
+      this.#knownNs = nowNs;
+      await upstream.tryConnection();
+    }
+    if (!isClear && badRequests + failed > 0 && nowNs - this.#triedTlsNs >= TLS_INTERVAL_NS) {
+      this.#triedTlsNs = nowNs;
+      await upstream.tryTls();
+    }
     this.#isTrying = false;
+  }
+
+  /** Exchanges since the last call. */
+  #countNew(): Counts {
+    const { exchanges, badRequests } = this.#parts.counts;
+    const now = { completed: exchanges.completed, failed: exchanges.failed, badRequests };
+    const before = this.#counted;
+    this.#counted = now;
+    return {
+      completed: now.completed - before.completed,
+      failed: now.failed - before.failed,
+      badRequests: now.badRequests - before.badRequests,
+    };
   }
 }

@@ -11,10 +11,13 @@ import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { classifyUpstreamFailure, tlsReasonOf } from '../exchange/upstream-failure.ts';
+import { PhaseTimer } from './phase-timer.ts';
 import type { DialOptions } from './shared-lookup.ts';
 
-/** Every request may fail in the same way: at most one log line per interval. */
+/** Every request and every probe may fail: at most one log line per interval. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
+/** The same for a reason that was logged last. */
+const SAME_REASON_INTERVAL_NS = 600 * NS_PER_S;
 
 const UNVERIFIED = 'upstream.tls.verify is false: any server at upstream.url is accepted as the application server';
 
@@ -27,6 +30,7 @@ export class UpstreamTls {
   #name: string;
   #failed = 0;
   #loggedNs = Number.NEGATIVE_INFINITY;
+  #loggedReason = '';
 
   /** Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
   static async open(address: HostPort, config: UpstreamTlsConfig, parts: WatchedTlsParts): Promise<UpstreamTls> {
@@ -99,14 +103,43 @@ export class UpstreamTls {
   #onFailed(reason: string): void {
     this.#failed += 1;
     const nowNs = this.#clock.nowNs();
-    if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
+    const intervalNs = reason === this.#loggedReason ? SAME_REASON_INTERVAL_NS : LOG_INTERVAL_NS;
+    if (nowNs - this.#loggedNs < intervalNs) return;
     this.#loggedNs = nowNs;
+    this.#loggedReason = reason;
     const { text, see } = describeTlsFault(reason);
     this.#logger.warn(
       { code: 'D2S_ERR_UPSTREAM_TLS', reason, serverName: this.#name, failed: this.#failed },
       `TLS with the upstream cannot be set up: ${text}; see ${see}`,
     );
   }
+}
+
+/**
+ * Whether `address`, which is configured without TLS, has it. No certificate is verified, and nothing is sent after the
+ * handshake.
+ */
+export function speaksTls({ host, port }: HostPort, limitMs: number, dialOptions?: DialOptions): Promise<boolean> {
+  return new Promise((resolve) => {
+    const servername = indicatedName(certificateName(host));
+    const socket = tls.connect({
+      host,
+      port,
+      ...dialOptions,
+      servername,
+      rejectUnauthorized: false,
+    } as tls.ConnectionOptions);
+    const timer = new PhaseTimer();
+    const finish = (isTls: boolean) => {
+      timer.stop();
+      socket.destroy();
+      resolve(isTls);
+    };
+    timer.start(limitMs, () => finish(false));
+    socket.on('secureConnect', () => finish(true));
+    // An alert is a message of TLS.
+    socket.on('error', (cause) => finish(tlsReasonOf(cause).includes('_ALERT_')));
+  });
 }
 
 /**

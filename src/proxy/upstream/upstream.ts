@@ -15,7 +15,7 @@ import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
-import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
+import { onAccepted, speaksTls, type UpstreamTls } from './upstream-tls.ts';
 
 /** Whether the upstream accepted the last connection attempt, and since when. */
 export type Reachability =
@@ -31,8 +31,8 @@ export type Reachability =
       readonly isTls: boolean;
     };
 
-/** A lack of descriptors, ports or memory here: the server was not tried. */
-type Shortage = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
+/** What is wrong although the last attempt may have succeeded: a lack of descriptors, ports or memory here, or of TLS. */
+type Obstacle = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
 
 export interface UpstreamOptions extends HostPort {
   readonly connectTimeoutMs: number;
@@ -58,7 +58,8 @@ export class Upstream {
   readonly #names: SharedLookup;
   #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
-  #shortage: Shortage | undefined;
+  #shortage: Obstacle | undefined;
+  #missingTls: Obstacle | undefined;
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
   /** Without `tls` connections are plain TCP. */
@@ -80,9 +81,10 @@ export class Upstream {
     return this.#reachability;
   }
 
-  /** For the verdict: `reachability`, or that this machine lacks what a connection needs. */
-  get condition(): Reachability | Shortage {
-    return this.#shortage ?? this.#reachability;
+  /** For the verdict: `reachability`, or what is wrong beside it. */
+  get condition(): Reachability | Obstacle {
+    const isLost = this.#reachability.kind === 'unreachable';
+    return this.#shortage ?? (isLost ? undefined : this.#missingTls) ?? this.#reachability;
   }
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
@@ -108,6 +110,20 @@ export class Upstream {
     const isTimeout = !isReachable && this.#clock.nowNs() - beganNs >= limitMs * NS_PER_MS;
     if (isTimeout) this.noteUnreachable(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
     return isReachable;
+  }
+
+  /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
+  async tryTls(): Promise<void> {
+    if (this.#tls !== undefined || this.#reachability.kind === 'unreachable') return;
+    const limitMs = this.#connectTimeoutMs;
+    const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
+    const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
+    this.#missingTls = isTls ? { kind: 'unreachable', sinceEpochMs, reason: 'TLS_EXPECTED', isTls } : undefined;
+  }
+
+  /** An answer came that no server gives which expects TLS. */
+  noteAnswer(): void {
+    this.#missingTls = undefined;
   }
 
   #dial(limitMs: number): Promise<boolean> {

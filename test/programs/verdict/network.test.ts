@@ -19,6 +19,11 @@ const canEnterNetworks =
   process.getuid?.() === 0 && spawnSync('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
 
 const ALL_FAIL = expected('calls-fail', 'server', /^The server: 100 % of the calls failed/);
+const TLS_EXPECTED = expected(
+  'upstream-tls',
+  'sidecar',
+  /TLS with the server fails: that port expects TLS, but upstream.url/,
+);
 const NO_NAME = expected('upstream-unreachable', 'network', /no route to the server.*\((?:ENOTFOUND|EAI_AGAIN)\)/);
 const NO_ROUTE = expected('upstream-unreachable', 'network', /no route to the server.*\(ENETUNREACH\)/);
 
@@ -72,6 +77,11 @@ function withTls(chromium: Chromium): void {
       ...{ url: `https://${HOST}:${ports.get(name)}/smartWeb`, config },
     }));
 
+  situation('says that a server that answers http:// with 400 expects TLS', TLS_EXPECTED, () => ({
+    url: `http://${HOST}:${ports.get('trusted')}/smartWeb`,
+    provoke: ({ listen }) => call(listen, `${REST}rpc/E.Demo/TestInOut`, 5),
+  }));
+
   for (const [name, times, text] of [
     ['expired', { days: -1 }, /^The sidecar: clients cannot trust its certificate .*expired/],
     ['not yet valid', { fromDays: 2 }, /^The sidecar: clients cannot trust its certificate .*valid/],
@@ -109,7 +119,7 @@ function onTheNetwork(chromium: Chromium): void {
     ),
   );
 
-  situation('says that a server that only speaks TLS fails all calls of http://', ALL_FAIL, (until) => {
+  situation('says that a server that closes what is not TLS expects it', TLS_EXPECTED, (until) => {
     const own = new CertificateFolder(temporaryFolder(until)).selfSigned({ name: 'localhost' });
     return failing(until, tls.createServer(pemOf(own)));
   });

@@ -187,6 +187,23 @@ it.each([
 });
 
 it.each([
+  ['with TLS', true, secure],
+  ['that wants a certificate in TLS 1.2', true, () => asking('TLSv1.2')],
+  ['with an expired certificate', true, () => signed({ days: -1 })],
+  ['with HTTP', false, () => plain('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')],
+  ['that closes', false, () => plain('')],
+] as const)('configured as http://, a port %s expects TLS: %s', async (_what, isExpected, start) => {
+  const upstream = new Upstream({ host: '127.0.0.1', port: await start(), connectTimeoutMs: 5_000 }, systemClock);
+  await upstream.tryConnection();
+  await upstream.tryTls();
+  const { condition } = upstream;
+  expect(condition).toMatchObject(isExpected ? { isTls: true, reason: 'TLS_EXPECTED' } : { kind: 'reachable' });
+  expect(upstream.reachability.kind).toBe('reachable');
+  upstream.noteAnswer();
+  expect(upstream.condition.kind).toBe('reachable');
+});
+
+it.each([
   ['an expired certificate', 'server', () => signed({ days: -1 })],
   ['no TLS', 'sidecar', () => plain('HTTP/1.1 400 Bad Request\r\n\r\n')],
   ['a wish for a certificate', 'sidecar', () => asking('TLSv1.3')],

@@ -41,7 +41,8 @@ it('a server that is lost and back many times a second does not flood the log, a
 
 function probeOf() {
   const clock = new ManualClock();
-  const state = { kind: 'reachable', answers: 0, isServing: true, intervalMs: 5_000, tried: 0 };
+  const state = { kind: 'reachable', isServing: true, intervalMs: 5_000, tried: 0, triedTls: 0, isClear: false };
+  const counts = { exchanges: { completed: 0, failed: 0 }, badRequests: 0 };
   const probe = new UpstreamProbe({
     upstream: {
       get reachability() {
@@ -51,8 +52,15 @@ function probeOf() {
         state.tried += 1;
         return Promise.resolve(true);
       },
+      tryTls: () => {
+        state.triedTls += 1;
+        return Promise.resolve();
+      },
+      noteAnswer: () => {
+        state.isClear = true;
+      },
     },
-    readAnswers: () => state.answers,
+    counts,
     isServing: () => state.isServing,
     intervalMs: () => state.intervalMs,
     clock,
@@ -65,7 +73,7 @@ function probeOf() {
     }
     return state.tried;
   };
-  return { state, pass };
+  return { state, counts, pass };
 }
 
 it('a connection is tried every upstream.probe without traffic', async () => {
@@ -76,8 +84,8 @@ it('a connection is tried every upstream.probe without traffic', async () => {
 });
 
 it('no connection is tried while answers show that the server is there, while draining, and with 0', async () => {
-  const { state, pass } = probeOf();
-  expect(await pass(60, () => (state.answers += 1))).toBe(0);
+  const { state, counts, pass } = probeOf();
+  expect(await pass(60, () => (counts.exchanges.completed += 1))).toBe(0);
   state.isServing = false;
   expect(await pass(60)).toBe(0);
   state.isServing = true;
@@ -86,7 +94,29 @@ it('no connection is tried while answers show that the server is there, while dr
 });
 
 it('a lost server is tried although old connections are still answered', async () => {
-  const { state, pass } = probeOf();
+  const { state, counts, pass } = probeOf();
   state.kind = 'unreachable';
-  expect(await pass(10, () => (state.answers += 1))).toBe(2);
+  expect(await pass(10, () => (counts.exchanges.completed += 1))).toBe(2);
+});
+
+it('TLS is tried once a minute while every answer is a 400 or none, and not after a usual one', async () => {
+  const { state, counts, pass } = probeOf();
+  const badRequest = () => {
+    counts.exchanges.completed += 1;
+    counts.badRequests += 1;
+  };
+  await pass(60, badRequest);
+  expect(state).toMatchObject({ triedTls: 1, isClear: false });
+  await pass(60, () => (counts.exchanges.failed += 1));
+  expect(state).toMatchObject({ triedTls: 2, isClear: false });
+  await pass(60);
+  expect(state).toMatchObject({ triedTls: 2, isClear: false });
+  await pass(120, () => {
+    badRequest();
+    counts.exchanges.completed += 1;
+  });
+  expect(state).toMatchObject({ triedTls: 2, isClear: true });
+  state.intervalMs = 0;
+  await pass(120, badRequest);
+  expect(state.triedTls).toBe(2);
 });
