@@ -20,19 +20,24 @@ const SLOW_MS = 300_000;
 const ANSWERED = 'sum(d2_calls_total{job="d2-sidecar",kind="rpc",outcome="ok"})';
 const RATE = 280;
 const RESTARTS = playsAll ? 5 : 2;
+const HANGING_CALLS = 250;
 const SLOW_CALL_MS = playsAll ? 6_000 : 2_000;
-/** The service restarts, and a package whose version is newer is installed. */
-const RESTARTS_UNDER_LOAD = `set -e; rm -f /run/hold /run/begun; mkfifo /run/hold
-node /run/steady-clients.mjs ${RATE} ${SLOW_CALL_MS} /run/begun < /run/hold > /run/told & exec 9> /run/hold
+/** What happens under load, with a call of `slowMs` always running. */
+const underLoad = (slowMs: number, what: string) => `set -e; rm -f /run/hold /run/begun; mkfifo /run/hold
+node /run/steady-clients.mjs ${RATE} ${slowMs} /run/begun < /run/hold > /run/told & exec 9> /run/hold
 for n in $(seq 100); do [ -e /run/begun ] || sleep 0.1; done; [ -e /run/begun ]
-for n in $(seq ${RESTARTS}); do systemctl restart d2-sidecar; sleep 1; done
-dpkg --install build/newer/*.deb > /dev/null; sleep 1
+${what}; sleep 1
 exec 9>&-; wait; cat /run/told`;
+/** The service restarts, and a package whose version is newer is installed. */
+const RESTARTS_AND_UPGRADE = `for n in $(seq ${RESTARTS}); do systemctl restart d2-sidecar; sleep 1; done
+dpkg --install build/newer/*.deb > /dev/null`;
 
 /** What steady-clients.mjs prints. */
 interface SteadyClients {
   readonly answered: number;
   readonly failed: readonly string[];
+  /** From the first refused connection to the last. */
+  readonly refusedMs: number;
 }
 
 interface Report {
@@ -115,6 +120,33 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     expect(checked).toMatchObject({ code: 0, stderr: expect.not.stringContaining('ProtectProc') });
   });
 
+  it('answers at three in the morning while every thread of Tomcat hangs, as root and as the user of the service', async () => {
+    // More than its request threads; a call outlasts this test.
+    const calls = `http://127.0.0.1:8081/smartWeb/api/rest/v0/d2/rpc/E.Demo/Sleep600000?call=[1-${HANGING_CALLS}]`;
+    const clients = `curl --silent --parallel --parallel-immediate --parallel-max ${HANGING_CALLS} --output /dev/null --data {}`;
+    await machine.succeed(
+      `systemd-run --quiet --unit hanging-clients ${clients} --user 'anna:word of anna' '${calls}'`,
+    );
+    const askVerdict = () => machine.run('d2-sidecar verdict');
+    await plant.until(async () => (await askVerdict()).code === 2, 'the verdict does not name the server');
+    expect((await askVerdict()).stdout).toMatch(
+      /^The server: .*(?:E\.Demo\.Sleep600000 hangs|request threads are busy)/,
+    );
+    await machine.succeed('usermod --append --groups systemd-journal tomcat');
+    for (const user of ['root', 'tomcat']) {
+      const folder = `/run/night-of-${user}`;
+      await machine.succeed(`install --directory --owner ${user} ${folder}`);
+      const typist = new Follower(machine, plant, machine.openTerminal(user, folder));
+      await typist.follow(readDocument('docs/troubleshooting.md'), { section: 'At three in the morning' });
+      expect(typist.told).toHaveLength(5);
+      const dump = await machine.succeed(`cat ${folder}/threads.txt`);
+      expect(dump.match(/java\.lang\.Thread\.sleep/g)?.length).toBeGreaterThan(100);
+      expect(await machine.succeed(`stat -c '%U %a' ${folder}/report.json`)).toBe(`${user} 600\n`);
+    }
+    await machine.succeed('systemctl stop hanging-clients && systemctl restart tomcat10');
+    await plant.untilReady();
+  });
+
   it('gives Prometheus a token, and sees the calls there', async () => {
     await follower.follow(readDocument('docs/prometheus.md'));
     expect(await machine.succeed('systemctl is-active d2-sidecar')).toBe('active\n');
@@ -130,6 +162,9 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     return report.statistics.smartWeb?.timers.rpc?.count ?? 0;
   }
 
+  const load = async (slowMs: number, what: string) =>
+    JSON.parse(await machine.succeed(underLoad(slowMs, what))) as SteadyClients;
+
   it('restarts and upgrades it with a call running: no client is refused, no call fails, and each is counted once', async () => {
     const dropIn = '/etc/systemd/system/d2-sidecar.service.d/restarts.conf';
     await machine.write(dropIn, `[Service]\nEnvironment=D2_SIDECAR_STOP_DEADLINE=8s\n`);
@@ -139,11 +174,29 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     await machine.write('/run/steady-clients.mjs', clients);
     await machine.succeed('node scripts/deb.mjs build/newer 99.0.0');
     const before = await countCalls();
-    const told = JSON.parse(await machine.succeed(RESTARTS_UNDER_LOAD)) as SteadyClients;
+    const told = await load(SLOW_CALL_MS, RESTARTS_AND_UPGRADE);
     expect(told.failed).toEqual([]);
     expect(told.answered).toBeGreaterThan(RESTARTS * RATE);
     expect((await countCalls()) - before).toBe(told.answered);
     expect(await machine.succeed('dpkg-query --status d2-sidecar')).toMatch(/^Version: 99\.0\.0/m);
+  });
+
+  it('refuses clients at a restart without the socket units: a second, and as long as the longest call', async () => {
+    const sockets = 'd2-sidecar.socket d2-sidecar-monitor.socket';
+    await machine.succeed(
+      `systemctl stop ${sockets} d2-sidecar && systemctl mask ${sockets} && systemctl start d2-sidecar`,
+    );
+    const refusedMs: number[] = [];
+    for (const slowMs of [1, SLOW_CALL_MS]) {
+      const told = await load(slowMs, 'systemctl restart d2-sidecar');
+      expect(new Set(told.failed)).toEqual(new Set(['ECONNREFUSED']));
+      refusedMs.push(told.refusedMs);
+    }
+    follower.told.push(`refused for ${refusedMs.map(Math.round).join(' and ')} ms`);
+    const [withoutCall = 0, withCall = 0] = refusedMs;
+    expect(withoutCall).toBeLessThan(5_000);
+    expect(withCall).toBeLessThan(SLOW_CALL_MS + 5_000);
+    await machine.succeed(`systemctl stop d2-sidecar && systemctl unmask ${sockets} && systemctl start d2-sidecar`);
   });
 
   it('goes on with the old version while the new one refuses the configuration', async () => {

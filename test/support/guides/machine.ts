@@ -82,9 +82,9 @@ export class Machine {
     await this.succeed(`mkdir -p "$(dirname '${file}')" && cat > '${file}'`, text);
   }
 
-  /** A root shell that runs until the end. */
-  openTerminal(): Terminal {
-    return new Terminal(this.#enter(['bash']), CHECKOUT);
+  /** A shell that runs until the end. */
+  openTerminal(user = 'root', folder = CHECKOUT): Terminal {
+    return new Terminal(this.#enter(['bash'], user), folder);
   }
 
   /** Starts a sidecar as a user of the machine, and waits until it serves. Returns its Ctrl-C, which resolves to the exit code. */

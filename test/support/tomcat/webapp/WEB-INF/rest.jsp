@@ -40,7 +40,7 @@
     if (!isKnown(names[0])) answer(response, 404, "{\"error\":\"unknown event or process\"}");
     else if (method.equals("Fail")) answer(response, 500, "{\"error\":\"the script failed\"}");
     else if (method.equals("TestInOut")) answer(response, 200, "{\"received\":" + bytes + "}");
-    else if (method.matches("Sleep[0-9]{1,4}")) {
+    else if (method.matches("Sleep[0-9]{1,6}")) {
       Thread.sleep(Long.parseLong(method.substring(5)));
       answer(response, 200, "{\"received\":" + bytes + "}");
     } else answer(response, 404, "{\"error\":\"unknown method\"}");
