@@ -168,6 +168,10 @@ export const DEFINITIONS = {
     term: 'Calls by status',
     text: 'Those with a status of 400 and above, refused over Comet, or not answered, since counting began.',
   },
+  'call.failing': {
+    term: 'Errors since, last error',
+    text: 'The beginning of the first minute since which every minute with calls had errors, within the hour; or of the last minute with one.',
+  },
   'item.calls': {
     term: 'Calls a minute',
     text: 'Calls that ended in each minute, the errors among them, and those after `calls.clientTimeout`. The last minute still runs.',

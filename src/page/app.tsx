@@ -11,7 +11,7 @@ import { selectUsualMinutes, sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import { Keys } from './keys.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
-import { type PageState, readNowMs } from './page-state.ts';
+import { DEFAULT_RANGE_S, type PageState, readNowMs } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
@@ -106,6 +106,7 @@ interface NumbersProps {
 function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
   const points = state.histories.get(application.name) ?? [];
   const { route } = state;
+  const onView = (change: Partial<TableView>) => changeView(store, change);
   const { stepSeconds } = application.history;
   const minute = sumUpMinute(points, stepSeconds);
   const minutes = useMemo(() => selectUsualMinutes(points, stepSeconds), [points, stepSeconds]);
@@ -129,14 +130,9 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
             </h2>
             <Tabs state={state} application={application} />
             {route.item === undefined ? (
-              <Table
-                state={state}
-                application={application}
-                nowMs={nowMs}
-                onView={(change) => changeView(store, change)}
-              />
+              <Table {...{ state, application, nowMs, onView }} />
             ) : (
-              <ItemView key={`${route.table}/${route.item}`} state={state} application={application} nowMs={nowMs} />
+              <ItemView key={`${route.table}/${route.item}`} {...{ state, application, nowMs, onView }} />
             )}
           </section>
           <Events marks={state.marks} nowMs={nowMs} />
@@ -147,9 +143,9 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
           minute={minute}
           marks={state.marks}
           nowMs={nowMs}
-          rangeS={state.rangeS}
+          rangeS={route.view.rangeS ?? DEFAULT_RANGE_S}
           charted={selectCharted(live)}
-          onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
+          onRange={(rangeS) => onView({ rangeS })}
         />
       </div>
     </>

@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
+import { type Column, filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
 
 export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
   /** Key of the column that sorts it first, descending. */
@@ -55,12 +55,25 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
               : `${formatCount(shown.length)} of ${formatCount(rows.length)}`}
           </Term>
         </output>
-        <button type="button" class="link" onClick={() => saveCsv(caption, formatCsv(columns, shown))}>
-          CSV
-        </button>
+        <CsvButton name={caption} columns={columns} rows={shown} />
       </div>
       <DataTable {...props} shown={shown} sort={sort} onSort={(chosen) => onView({ sort: chosen })} onHold={hold.set} />
     </div>
+  );
+}
+
+interface CsvButtonProps<Row> {
+  /** Of the file. */
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+}
+
+export function CsvButton<Row>({ name, columns, rows }: CsvButtonProps<Row>) {
+  return (
+    <button type="button" class="link" onClick={() => saveCsv(name, formatCsv(columns, rows))}>
+      CSV <span class="hidden">of {name}</span>
+    </button>
   );
 }
 

@@ -3,7 +3,10 @@
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatDuration, formatRate } from '../base/figures.ts';
 import type { Figure } from './figure-list.tsx';
-import type { MetricsDocument } from './live-data.ts';
+import { formatTime } from './format.ts';
+import type { ItemMinute, MetricsDocument } from './live-data.ts';
+
+const MS_PER_S = 1_000;
 
 export type Timer = Readonly<Record<string, number | string>>;
 
@@ -53,6 +56,23 @@ export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Fig
       ([field, label]): Figure => ({ def, label, value: formatDuration(secondsOf(timer, field)) }),
     ),
   ];
+}
+
+/** Since when a call fails: from the first minute of the hour after which every minute with calls has errors. Or when it last did. */
+export function selectErrorTime(minutes: readonly ItemMinute[], nowMs: number): Figure | undefined {
+  const called = minutes.filter(({ ok, clientErrors, errors }) => ok + clientErrors + errors > 0);
+  const last = called.findLast(({ errors }) => errors > 0);
+  if (last === undefined) return undefined;
+  const after = called.findLastIndex(({ errors }) => errors === 0);
+  const first = called[after + 1];
+  const { t, seconds } = first ?? last;
+  const time = formatTime((t - seconds) * MS_PER_S, nowMs);
+  return {
+    def: 'call.failing',
+    label: first === undefined ? 'Last error' : 'Errors since',
+    value: time,
+    isBad: first !== undefined,
+  };
 }
 
 /** The calls of one session, and the objects that it monitors or reads. */

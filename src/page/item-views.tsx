@@ -1,14 +1,14 @@
 /** The view of one name or session: what it did, over time, and for whom. It replaces the table and has its own URL. */
-import { Fragment } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatRate } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { explain } from './explanations.tsx';
 import { type Figure, FigureList } from './figure-list.tsx';
+import { CsvButton } from './filtered-table.tsx';
 import { formatFailed, formatTime } from './format.ts';
 import { ItemCharts } from './item-charts.tsx';
-import { rowsOfSession, selectTimerFacts } from './item-facts.ts';
+import { rowsOfSession, selectErrorTime, selectTimerFacts } from './item-facts.ts';
 import type {
   CallRow,
   ItemDetails,
@@ -34,16 +34,17 @@ import {
   SLOWEST_COLUMNS,
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
-import { type Column, type Sort, sortRows } from './table-model.ts';
+import { type Column, sortRows, type TableView } from './table-model.ts';
 import { formatCallHash, formatUserHash, TABLES } from './tables.tsx';
 
 export interface ItemProps {
   readonly state: PageState;
+  readonly onView: (change: Partial<TableView>) => void;
   readonly application: LiveApplication;
   readonly nowMs: number;
 }
 
-export function ItemView({ state, application, nowMs }: ItemProps) {
+export function ItemView({ state, application, nowMs, onView }: ItemProps) {
   const { table, item: name = '' } = state.route;
   const isHidden = table === 'sessions' && state.live?.role !== 'sessions';
   const item = state.item?.key === `${table}/${name}` ? state.item : undefined;
@@ -62,7 +63,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
       {item?.document !== undefined && (
-        <Body {...{ state, application, name, row, nowMs }} document={item.document} details={item.details} />
+        <Body {...{ state, application, name, row, nowMs, onView }} document={item.document} details={item.details} />
       )}
     </article>
   );
@@ -81,13 +82,13 @@ interface BodyProps extends ItemProps {
 }
 
 function Body(props: BodyProps) {
-  const { state, application, name, row, document, nowMs, details } = props;
-  const { table } = state.route;
-  const shared = { application, nowMs };
+  const { state, application, name, row, document, nowMs, details, onView } = props;
+  const { table, view } = state.route;
+  const shared = { application, nowMs, view, onView, of: name };
   if (table === 'sessions') {
     return (
       <>
-        <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />
+        <SessionBody {...shared} row={row as SessionRow | undefined} document={document} />
         {details && <SingleCalls {...{ ...shared, state, details }} lists={LISTS_OF_SESSION} hrefOf={formatCallHash} />}
       </>
     );
@@ -98,7 +99,7 @@ function Body(props: BodyProps) {
       {isObject ? (
         <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />
       ) : (
-        <CallBody name={`${table}.${name}`} row={row as CallRow | undefined} document={document} details={details} />
+        <CallBody {...{ document, details, nowMs }} name={`${table}.${name}`} row={row as CallRow | undefined} />
       )}
       {details && (
         <>
@@ -115,12 +116,22 @@ function Body(props: BodyProps) {
 const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as const;
 const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
 
-interface PartProps extends Omit<ItemProps, 'state'> {
+/** What a list of the view needs besides its rows. */
+interface ListProps extends Omit<ItemProps, 'state'> {
+  readonly view: TableView;
+  /** The name or session of the view, for names of files. */
+  readonly of: string;
+}
+
+/** As in src/monitor/live/item-document.ts. */
+const MAX_CALLERS = 100;
+
+interface PartProps extends ListProps {
   readonly details: ItemDetails;
 }
 
 /** The current sessions that call the name, or monitor or receive the object. */
-function Callers({ details: { callers }, application, isObject, nowMs }: PartProps & { isObject: boolean }) {
+function Callers({ details: { callers }, isObject, ...list }: PartProps & { isObject: boolean }) {
   if (callers === null) {
     return (
       <p class="note">
@@ -128,21 +139,20 @@ function Callers({ details: { callers }, application, isObject, nowMs }: PartPro
       </p>
     );
   }
-  const title = isObject ? 'Who receives it' : 'Who calls it';
+  // The port sends no more.
+  const isCut = callers.length === MAX_CALLERS;
   return (
-    <>
-      <h4>{title}</h4>
-      <SmallTable
-        caption={title}
-        columns={isObject ? OBSERVER_COLUMNS : createCallerColumns(callers)}
-        rows={callers}
-        sortedBy="count"
-        keyOf={({ id }) => id}
-        href={({ id }) => formatRoute({ application: application.name, table: 'sessions', item: id })}
-        emptyText={isObject ? 'No current session has received it.' : 'No current session has called it.'}
-        nowMs={nowMs}
-      />
-    </>
+    <List
+      {...list}
+      name="callers"
+      caption={`${isObject ? 'Who receives it' : 'Who calls it'}${isCut ? `: the ${callers.length} with the most` : ''}`}
+      columns={isObject ? OBSERVER_COLUMNS : createCallerColumns(callers)}
+      rows={callers}
+      sortedBy="count"
+      keyOf={({ id }) => id}
+      href={({ id }) => formatRoute({ application: list.application.name, table: 'sessions', item: id })}
+      emptyText={isObject ? 'No current session has received it.' : 'No current session has called it.'}
+    />
   );
 }
 
@@ -175,23 +185,22 @@ const LISTS_OF_NAME: readonly CallList[] = [
   { ...SLOWEST, columns: SLOWEST_COLUMNS_OF_NAME },
 ];
 
-function SingleCalls({ details, application, state, nowMs, lists, hrefOf }: SingleCallsProps) {
+function SingleCalls({ details, state, lists, hrefOf, ...list }: SingleCallsProps) {
   const timeoutS = state.live?.clientTimeoutSeconds ?? 0;
   return lists.map(({ key, title, columns, emptyText }) => {
     const calls = details[key];
     if (calls === null) return null;
     return (
-      <Fragment key={key}>
-        <h4>{title}</h4>
-        <SmallTable
-          {...{ columns, emptyText, nowMs }}
-          caption={title}
-          rows={parseCalls(calls, timeoutS)}
-          sortedBy="duration"
-          keyOf={(row) => row.key}
-          href={(row) => hrefOf(row, application.name)}
-        />
-      </Fragment>
+      <List
+        key={key}
+        {...{ ...list, columns, emptyText }}
+        name={key}
+        caption={title}
+        rows={parseCalls(calls, timeoutS)}
+        sortedBy="duration"
+        keyOf={(row) => row.key}
+        href={(row) => hrefOf(row, list.application.name)}
+      />
     );
   });
 }
@@ -212,9 +221,11 @@ interface CallBodyProps {
   readonly row: CallRow | undefined;
   readonly document: MetricsDocument;
   readonly details: ItemDetails | undefined;
+  readonly nowMs: number;
 }
 
-function CallBody({ name, row, document, details }: CallBodyProps) {
+function CallBody({ name, row, document, details, nowMs }: CallBodyProps) {
+  const failing = selectErrorTime(details?.minutes ?? [], nowMs);
   const timer = document.timers[name] ?? {};
   const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
   return (
@@ -228,6 +239,7 @@ function CallBody({ name, row, document, details }: CallBodyProps) {
             value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
+          ...(failing === undefined ? [] : [failing]),
           ...(details?.statuses ?? []).map(
             ({ status, count }): Figure => ({
               def: 'call.status',
@@ -269,13 +281,13 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
   );
 }
 
-interface SessionBodyProps {
+interface SessionBodyProps extends ListProps {
   readonly row: SessionRow | undefined;
   readonly document: MetricsDocument;
-  readonly nowMs: number;
 }
 
-function SessionBody({ row, document, nowMs }: SessionBodyProps) {
+function SessionBody({ row, document, ...list }: SessionBodyProps) {
+  const { nowMs } = list;
   const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
   const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
   const facts: Figure[] =
@@ -297,39 +309,56 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
   return (
     <>
       <FigureList figures={facts} />
-      <h4>Calls</h4>
-      <SmallTable
+      <List
+        {...list}
+        name="calls"
         caption="Calls of the session"
         columns={SESSION_CALL_COLUMNS}
         rows={calls}
         sortedBy="count"
         keyOf={({ kind, name }) => `${kind} ${name}`}
         emptyText="This session has called nothing."
-        nowMs={nowMs}
       />
-      <h4>Objects</h4>
-      <SmallTable
+      <List
+        {...list}
+        name="objects"
         caption="Objects of the session"
         columns={SESSION_OBJECT_COLUMNS}
         rows={objects}
         sortedBy="subscriptions"
         keyOf={({ name }) => name}
         emptyText="This session monitors and reads no objects."
-        nowMs={nowMs}
       />
     </>
   );
 }
 
-/** A table whose sorting is not in the link, without a filter. */
-function SmallTable<Row>({
-  sortedBy,
-  ...table
-}: { sortedBy: string } & Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort'>) {
-  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
-  const { rows, columns } = table;
+interface NamedListProps<Row> extends ListProps, Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'nowMs'> {
+  /** In the link. */
+  readonly name: string;
+  readonly sortedBy: string;
+}
+
+/** A table below its title, without a filter. */
+function List<Row>({ name, sortedBy, view, onView, of, application: _, ...table }: NamedListProps<Row>) {
+  const { caption, rows, columns } = table;
+  const chosen = view.lists[name];
+  const sort = useMemo(() => chosen ?? { key: sortedBy, isDescending: true }, [chosen, sortedBy]);
   const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
-  return <DataTable {...table} shown={shown} sort={sort} onSort={setSort} />;
+  return (
+    <>
+      <div class="table-tools">
+        <h4>{caption}</h4>
+        <CsvButton name={`${caption} ${of}`} columns={columns} rows={shown} />
+      </div>
+      <DataTable
+        {...table}
+        shown={shown}
+        sort={sort}
+        onSort={(next) => onView({ lists: { ...view.lists, [name]: next } })}
+      />
+    </>
+  );
 }
 
 function Reading({ defs }: { defs: readonly DefinitionKey[] }) {

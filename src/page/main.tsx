@@ -7,7 +7,7 @@ import { Api, type Credential } from './api.ts';
 import { App } from './app.tsx';
 import { createInitialState, type PageState } from './page-state.ts';
 import { Poller } from './poller.ts';
-import { parseRoute } from './route.ts';
+import { formatRoute, keepRange, parseRoute } from './route.ts';
 import { Store } from './store.ts';
 
 const store = new Store<PageState>(createInitialState(parseRoute(location.hash)));
@@ -15,7 +15,10 @@ const api = new Api();
 const poller = new Poller(api, store);
 
 addEventListener('hashchange', () => {
-  store.update((state) => ({ ...state, route: parseRoute(location.hash) }));
+  const linked = parseRoute(location.hash);
+  const route = keepRange(store.state.route, linked);
+  if (route !== linked) history.replaceState(null, '', formatRoute(route));
+  store.update((state) => ({ ...state, route }));
   poller.wake();
 });
 

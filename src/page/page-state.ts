@@ -51,10 +51,10 @@ export interface PageState {
   readonly rules: readonly VerdictRule[];
   readonly route: Route;
   readonly credential: Credential['kind'];
-  readonly rangeS: number;
 }
 
-const DEFAULT_RANGE_S = 300;
+/** Seconds of the charts. */
+export const DEFAULT_RANGE_S = 300;
 
 export function createInitialState(route: Route): PageState {
   return {
@@ -70,7 +70,6 @@ export function createInitialState(route: Route): PageState {
     rules: [],
     route,
     credential: 'none',
-    rangeS: DEFAULT_RANGE_S,
   };
 }
 

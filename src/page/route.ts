@@ -1,6 +1,6 @@
 /** The open view with its sorting and filter, kept in the URL fragment so that links and the back button work. */
 import type { TableKind } from './live-data.ts';
-import type { TableView } from './table-model.ts';
+import type { Sort, TableView } from './table-model.ts';
 
 export interface Route {
   /** Undefined: the first application. */
@@ -30,7 +30,7 @@ export const PERSONAL_TABLES: ReadonlySet<TableKind> = new Set(['sessions', ...W
 /** Stands for the root application, whose name is empty. */
 const ROOT = '-';
 
-/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState` or `#/smartWeb/rpc?sort=-p99&filter=boiler&errors`. Falls back to the first application and its RPCs. */
+/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState` or `#/smartWeb/rpc?sort=-p99&filter=boiler&errors&range=300`. Falls back to the first application and its RPCs. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const [application, table, item] = path.split('/').map((part) => decode(part));
@@ -49,21 +49,44 @@ export function formatRoute({ application, table, item, view }: Partial<Route> &
   return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}${query === '' ? '' : `?${query}`}`;
 }
 
+/** Links within the page have no range: the charts keep it, and the address has it again. */
+export function keepRange({ view: { rangeS } }: Route, linked: Route): Route {
+  if (rangeS === undefined || linked.view.rangeS !== undefined) return linked;
+  return { ...linked, view: { ...linked.view, rangeS } };
+}
+
+/** Before the name of a list in the view of a name or session, e.g. `sort.callers=-count`. */
+const LIST_SORT = 'sort.';
+
 function parseView(query: URLSearchParams): TableView {
   const sort = query.get('sort');
+  const lists = [...query].filter(([key]) => key.startsWith(LIST_SORT));
+  const range = Number(query.get('range'));
   return {
-    sort: sort === null ? undefined : { key: sort.replace(/^-/, ''), isDescending: sort.startsWith('-') },
+    sort: sort === null ? undefined : parseSort(sort),
     filter: query.get('filter') ?? '',
     onlyErrors: query.has('errors'),
+    lists: Object.fromEntries(lists.map(([key, text]) => [key.slice(LIST_SORT.length), parseSort(text)])),
+    rangeS: range > 0 ? range : undefined,
   };
 }
 
-function formatView({ sort, filter, onlyErrors }: TableView): string {
+function formatView({ sort, filter, onlyErrors, lists, rangeS }: TableView): string {
   return new URLSearchParams({
-    ...(sort === undefined ? {} : { sort: `${sort.isDescending ? '-' : ''}${sort.key}` }),
+    ...(sort === undefined ? {} : { sort: formatSort(sort) }),
     ...(filter === '' ? {} : { filter }),
     ...(onlyErrors ? { errors: '' } : {}),
+    ...Object.fromEntries(Object.entries(lists).map(([name, chosen]) => [`${LIST_SORT}${name}`, formatSort(chosen)])),
+    ...(rangeS === undefined ? {} : { range: String(rangeS) }),
   }).toString();
+}
+
+function parseSort(text: string): Sort {
+  return { key: text.replace(/^-/, ''), isDescending: text.startsWith('-') };
+}
+
+function formatSort({ key, isDescending }: Sort): string {
+  return `${isDescending ? '-' : ''}${key}`;
 }
 
 /** The name of an application in the paths below `live/`. */

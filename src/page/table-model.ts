@@ -30,12 +30,16 @@ export interface Sort {
   readonly isDescending: boolean;
 }
 
-/** What the reader chose for a table. */
+/** What the reader chose for a table, and for what is beside it. */
 export interface TableView {
   /** Undefined: the table's own. */
   readonly sort: Sort | undefined;
   readonly filter: string;
   readonly onlyErrors: boolean;
+  /** Sorting of the lists in the view of a name or session. */
+  readonly lists: Readonly<Record<string, Sort>>;
+  /** Seconds of the charts; undefined: the default. */
+  readonly rangeS: number | undefined;
 }
 
 export interface Layout<Row> {

@@ -188,7 +188,7 @@ describeInChromium('the start page', (chromium) => {
   it('saves the rows as CSV, and shows its keys', async () => {
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'CSV', exact: true }).click(),
+      page.getByRole('button', { name: 'CSV of RPCs', exact: true }).click(),
     ]);
     expect(saved.suggestedFilename()).toBe('RPCs.csv');
     await page.keyboard.press('?');

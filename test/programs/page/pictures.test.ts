@@ -2,6 +2,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/deferred.ts';
@@ -10,17 +11,19 @@ import { type Chromium, describeInChromium } from '../../support/page/browser.ts
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const IMAGES = path.join(ROOT, 'docs/images');
 const SIZES = {
-  'live-page-call.png': '1440x1180',
-  'live-page-dark.png': '1440x940',
+  'live-page-call.png': '1440x1100',
+  'live-page-dark.png': '1440x860',
   'live-page-phone.png': '360x1280',
-  'live-page.png': '1440x940',
+  'live-page.png': '1440x860',
 };
+const DIGEST = 'page.sha256';
 const MAX_BYTES = 250_000;
 const hasJava = spawnSync('java', ['-version']).status === 0;
 
 /** Width and height from the first chunk (PNG, section 11.2.2). */
 function sizesOf(folder: string): Record<string, string> {
-  const sizes = readdirSync(folder).map((name) => {
+  const pictures = readdirSync(folder).filter((name) => name !== DIGEST);
+  const sizes = pictures.map((name) => {
     const bytes = readFileSync(path.join(folder, name));
     expect(bytes.subarray(1, 4).toString('latin1')).toBe('PNG');
     return [name, `${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`] as const;
@@ -31,6 +34,13 @@ function sizesOf(folder: string): Record<string, string> {
 it('the pictures in docs/images have the sizes that the script sets, and are small', () => {
   expect(sizesOf(IMAGES)).toEqual(SIZES);
   expect(readdirSync(IMAGES).filter((name) => statSync(path.join(IMAGES, name)).size > MAX_BYTES)).toEqual([]);
+});
+
+it('the pictures are of this version of the page', async () => {
+  const script = pathToFileURL(path.join(ROOT, 'scripts/page-digest.mjs')).href;
+  const { digestPage } = (await import(script)) as { digestPage(): string };
+  const taken = readFileSync(path.join(IMAGES, DIGEST), 'utf8');
+  expect(taken, 'npm run pictures takes them again').toBe(`${digestPage()}\n`);
 });
 
 const tests = ({ defer }: Chromium) => {

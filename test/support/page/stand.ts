@@ -8,6 +8,8 @@ import { type Application, startApplication } from '../net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 const APPLICATION = 'smartWeb';
+/** Of a call with `Slow` in its name. */
+const SLOW_MS = 400;
 const JVM = readFileSync(new URL('../../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url));
 
 export interface HarnessOptions {
@@ -37,8 +39,11 @@ export class Harness {
 
   static async start(defer: Defer, options: HarnessOptions = {}): Promise<Harness> {
     const upstream = await startApplication(({ headers, url = '' }, response) => {
+      // It is answered when its client leaves.
+      if (url.includes('Holds')) return;
       response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
-      response.setHeader('content-type', 'application/json').end('{}');
+      response.setHeader('content-type', 'application/json');
+      setTimeout(() => response.end('{}'), url.includes('Slow') ? SLOW_MS : 0);
     });
     const jvm = await startApplication((_request, response) => response.end(JVM));
     const harness = new Harness(options, upstream, jvm, path.join(temporaryFolder(defer), 'sidecar.json'));
@@ -52,6 +57,11 @@ export class Harness {
     this.upstream = upstream;
     this.jvm = jvm;
     this.#file = file;
+  }
+
+  /** Where clients call, `host:port`. */
+  get listen(): string {
+    return this.#addresses.listen;
   }
 
   get url(): string {

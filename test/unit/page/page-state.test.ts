@@ -3,7 +3,7 @@ import { listChanges } from '../../../src/page/announcer.tsx';
 import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, lastSeq, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
-import { formatRoute, parseRoute, type Route } from '../../../src/page/route.ts';
+import { formatRoute, keepRange, parseRoute, type Route } from '../../../src/page/route.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
 const START = createInitialState(parseRoute(''));
@@ -53,7 +53,7 @@ it('the state of the page keeps its content on any other refusal, and says how l
   expect(state.live).toBeDefined();
 });
 
-const PLAIN = { sort: undefined, filter: '', onlyErrors: false };
+const PLAIN = { sort: undefined, filter: '', onlyErrors: false, lists: {}, rangeS: undefined };
 
 it.each<Route>([
   { application: 'smartWeb', table: 'rpc', item: undefined, view: PLAIN },
@@ -61,10 +61,20 @@ it.each<Route>([
   { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%?', view: PLAIN },
   {
     ...{ application: 'smartWeb', table: 'rpc', item: undefined },
-    view: { sort: { key: 'p99', isDescending: true }, filter: 'Kotolňa & 1=2?#/%', onlyErrors: true },
+    view: {
+      ...{ sort: { key: 'p99', isDescending: true }, filter: 'Kotolňa & 1=2?#/%', onlyErrors: true, rangeS: 900 },
+      lists: { callers: { key: 'count', isDescending: false }, slowest: { key: 'duration', isDescending: true } },
+    },
   },
 ])('addresses survive a round trip: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route);
+});
+
+it('the range of the charts is kept by links without one, and replaced by links with one', () => {
+  const at = (hash: string) => parseRoute(hash);
+  expect(keepRange(at('#/a/rpc?range=900'), at('#/a/rpc/E.A')).view.rangeS).toBe(900);
+  expect(keepRange(at('#/a/rpc?range=900'), at('#/a/rpc/E.A?range=300')).view.rangeS).toBe(300);
+  expect(keepRange(at('#/a/rpc'), at('#/a/rpc/E.A')).view.rangeS).toBeUndefined();
 });
 
 it('addresses default to the first table if malformed', () => {
