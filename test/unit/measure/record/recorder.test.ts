@@ -54,6 +54,7 @@ it('what is no call counts in the sidecar’s own metrics only, with its ending'
   const { comet: _, added: __, ...numbers } = traffic.recorder.own;
   expect(numbers).toEqual({
     exchanges: { completed: 4, failed: 1, cancelled: 1, denied: 0 },
+    badRequests: 0,
     aborted: { rpc: 0, sba: 0, object: 0, session: 0 },
     unanswered: { rpc: 1, sba: 0, object: 0, session: 0 },
     counts: { upgrades: 1, unclassified: 4, cometExchanges: 0 },
