@@ -3,7 +3,7 @@
  * sentence. No trouble ends as `fine`. The network and TLS are in network.test.ts.
  */
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../bench/load/ports.ts';
@@ -154,22 +154,27 @@ function beforeStoppedJvm(chromium: Chromium, tomcatOf: () => Tomcat): void {
   const situation = situationsBy(chromium, it);
   const urlOf = () => `http://${HOST}:${tomcatOf().port}/smartWeb`;
 
-  function stopJvm(until: Defer): void {
-    until(() => process.kill(tomcatOf().pid, 'SIGCONT'));
-    process.kill(tomcatOf().pid, 'SIGSTOP');
+  /** Resolves once every thread has stopped: on a busy machine some answer for a while. */
+  async function stopJvm(until: Defer): Promise<void> {
+    const { pid } = tomcatOf();
+    until(() => process.kill(pid, 'SIGCONT'));
+    process.kill(pid, 'SIGSTOP');
+    const threads = `/proc/${pid}/task`;
+    const isStopped = (thread: string) => /\) T /.test(readFileSync(`${threads}/${thread}/stat`, 'latin1'));
+    await vi.waitFor(() => expect(readdirSync(threads).every(isStopped)).toBe(true), { interval: 2 });
   }
 
   situation('names the call that hangs while the JVM stands still', HUNG, (until) => ({
     url: urlOf(),
     provoke: async ({ listen }) => {
       for (let i = 0; i < 5; i += 1) await call(listen, `${RPC}/TestInOut`, 4);
-      stopJvm(until);
+      await stopJvm(until);
       void call(listen, `${RPC}/TestInOut`, 4);
     },
   }));
 
-  situation('knows that the queue of a JVM that stands still is full', SILENT, (until) => {
-    stopJvm(until);
+  situation('knows that the queue of a JVM that stands still is full', SILENT, async (until) => {
+    await stopJvm(until);
     connectMany(300, tomcatOf().port, until);
     return { url: urlOf(), config: { upstream: { connectTimeout: '2s' } } };
   });
