@@ -1,10 +1,10 @@
 /** Reads Dropwizard's JSON for the views of one call, object or session. */
-
 import type { DefinitionKey } from '../base/definitions.ts';
-import { formatDuration, formatRate } from '../base/figures.ts';
+import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import type { Figure } from './figure-list.tsx';
-import { formatTime } from './format.ts';
-import type { ItemMinute, MetricsDocument } from './live-data.ts';
+import { formatFailed, formatTime } from './format.ts';
+import type { CallRow, ItemDetails, ItemMinute, MetricsDocument, SessionRow } from './live-data.ts';
+import { describeConnection } from './table-columns.ts';
 
 const MS_PER_S = 1_000;
 
@@ -47,32 +47,73 @@ export function secondsOf(timer: Timer, field: string): number | null {
   return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
 }
 
-export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Figure[] {
+/** `name` includes its kind, e.g. `rpc.E.Boiler.ReadState`. */
+export function selectCallFacts(
+  name: string,
+  row: CallRow | undefined,
+  document: MetricsDocument,
+  { details, nowMs }: { readonly details: ItemDetails | undefined; readonly nowMs: number },
+): readonly Figure[] {
+  const timer = document.timers[name] ?? {};
+  const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
+  const shownErrors = row === undefined ? formatCount(errors) : formatFailed(errors, row.ended);
   return [
-    ...Object.entries(RATES).map(
-      ([field, label]): Figure => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) }),
+    { def: 'call.count', label: 'Calls', value: formatCount(Number(timer.count ?? 0)) },
+    { def: 'call.errors', label: 'Errors', value: shownErrors, isBad: errors > 0 },
+    ...selectErrorTime(details?.minutes ?? [], nowMs),
+    ...(details?.statuses ?? []).map(({ status, count }) =>
+      // Other keys are words, e.g. `no answer`.
+      toFigure('call.status', /^\d/.test(status) ? `Status ${status}` : status, formatCount(count)),
     ),
-    ...Object.entries(DURATIONS).map(
-      ([field, label]): Figure => ({ def, label, value: formatDuration(secondsOf(timer, field)) }),
+    ...Object.entries(RATES).map(([field, label]) =>
+      toFigure('timer.m1', label, formatRate(Number(timer[field] ?? 0))),
+    ),
+    ...Object.entries(DURATIONS).map(([field, label]) =>
+      toFigure('timer.window', label, formatDuration(secondsOf(timer, field))),
     ),
   ];
 }
 
+export function selectObjectFacts(name: string, { counters, meters }: MetricsDocument): readonly Figure[] {
+  const values = meters[`object.${name}${VALUES}`] ?? {};
+  const subscriptions = counters[`object.${name}${SUBSCRIPTIONS}`]?.count ?? 0;
+  return [
+    toFigure('object.subscriptions', 'Subscriptions', formatCount(subscriptions)),
+    toFigure('object.values', 'Values', formatCount(Number(values.count ?? 0))),
+    ...[1, 5, 15].map((minutes) =>
+      toFigure('object.rate', `Values /s, ${minutes} min`, formatRate(Number(values[`m${minutes}_rate`] ?? 0))),
+    ),
+  ];
+}
+
+export function selectSessionFacts(row: SessionRow | undefined, nowMs: number): readonly Figure[] {
+  if (row === undefined) return [];
+  const { connectionType, remoteAddress, requests, errors } = row;
+  const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
+  return [
+    toFigure('session.connection', 'Connection', describeConnection(connectionType)),
+    toFigure('session.since', 'Since', time(row.createTime)),
+    toFigure('session.active', 'Last activity', time(row.lastActivityTime)),
+    toFigure('session.address', 'Address', remoteAddress),
+    toFigure('session.requests', 'Requests', formatCount(requests)),
+    { def: 'session.errors', label: 'Errors', value: formatFailed(errors, requests), isBad: errors > 0 },
+  ];
+}
+
+function toFigure(def: DefinitionKey, label: string, value: string): Figure {
+  return { def, label, value };
+}
+
 /** Since when a call fails: from the first minute of the hour after which every minute with calls has errors. Or when it last did. */
-export function selectErrorTime(minutes: readonly ItemMinute[], nowMs: number): Figure | undefined {
+function selectErrorTime(minutes: readonly ItemMinute[], nowMs: number): readonly Figure[] {
   const called = minutes.filter(({ ok, clientErrors, errors }) => ok + clientErrors + errors > 0);
   const last = called.findLast(({ errors }) => errors > 0);
-  if (last === undefined) return undefined;
-  const after = called.findLastIndex(({ errors }) => errors === 0);
-  const first = called[after + 1];
+  if (last === undefined) return [];
+  const first = called[called.findLastIndex(({ errors }) => errors === 0) + 1];
   const { t, seconds } = first ?? last;
-  const time = formatTime((t - seconds) * MS_PER_S, nowMs);
-  return {
-    def: 'call.failing',
-    label: first === undefined ? 'Last error' : 'Errors since',
-    value: time,
-    isBad: first !== undefined,
-  };
+  const label = first === undefined ? 'Last error' : 'Errors since';
+  const value = formatTime((t - seconds) * MS_PER_S, nowMs);
+  return [{ def: 'call.failing', label, value, isBad: first !== undefined }];
 }
 
 /** The calls of one session, and the objects that it monitors or reads. */

@@ -1,20 +1,17 @@
 /** The view of one name or session: what it did, over time, and for whom. It replaces the table and has its own URL. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
-import { formatCount, formatRate } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { explain } from './explanations.tsx';
-import { type Figure, FigureList } from './figure-list.tsx';
+import { FigureList } from './figure-list.tsx';
 import { CsvButton } from './filtered-table.tsx';
-import { formatFailed, formatTime } from './format.ts';
 import { ItemCharts } from './item-charts.tsx';
-import { rowsOfSession, selectErrorTime, selectTimerFacts } from './item-facts.ts';
+import { rowsOfSession, selectCallFacts, selectObjectFacts, selectSessionFacts } from './item-facts.ts';
 import type {
   CallRow,
   ItemDetails,
   LiveApplication,
   MetricsDocument,
-  ObjectRow,
   SessionRow,
   SingleCallRow,
   TableKind,
@@ -24,18 +21,15 @@ import { formatRoute } from './route.ts';
 import { parseCalls } from './rows.ts';
 import {
   createCallerColumns,
-  describeConnection,
   describeUser,
   OBSERVER_COLUMNS,
-  RUNNING_COLUMNS,
   RUNNING_COLUMNS_OF_NAME,
   SESSION_CALL_COLUMNS,
   SESSION_OBJECT_COLUMNS,
-  SLOWEST_COLUMNS,
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
-import { type Column, sortRows, type TableView } from './table-model.ts';
-import { formatCallHash, formatUserHash, TABLES } from './tables.tsx';
+import { sortRows, type TableView } from './table-model.ts';
+import { TABLES } from './tables.tsx';
 
 export interface ItemProps {
   readonly state: PageState;
@@ -44,7 +38,8 @@ export interface ItemProps {
   readonly nowMs: number;
 }
 
-export function ItemView({ state, application, nowMs, onView }: ItemProps) {
+export function ItemView(props: ItemProps) {
+  const { state, application } = props;
   const { table, item: name = '' } = state.route;
   const isHidden = table === 'sessions' && state.live?.role !== 'sessions';
   const item = state.item?.key === `${table}/${name}` ? state.item : undefined;
@@ -62,9 +57,7 @@ export function ItemView({ state, application, nowMs, onView }: ItemProps) {
       )}
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
-      {item?.document !== undefined && (
-        <Body {...{ state, application, name, row, nowMs, onView }} document={item.document} details={item.details} />
-      )}
+      {item?.document !== undefined && <Body {...props} {...{ name, row }} {...item} document={item.document} />}
     </article>
   );
 }
@@ -81,34 +74,27 @@ interface BodyProps extends ItemProps {
   readonly details: ItemDetails | undefined;
 }
 
-function Body(props: BodyProps) {
-  const { state, application, name, row, document, nowMs, details, onView } = props;
+function Body({ state, application, name, row, document, nowMs, details, onView }: BodyProps) {
   const { table, view } = state.route;
-  const shared = { application, nowMs, view, onView, of: name };
-  if (table === 'sessions') {
-    return (
-      <>
-        <SessionBody {...shared} row={row as SessionRow | undefined} document={document} />
-        {details && <SingleCalls {...{ ...shared, state, details }} lists={LISTS_OF_SESSION} hrefOf={formatCallHash} />}
-      </>
-    );
-  }
-  const isObject = table === 'objects';
+  const [isSession, isObject] = [table === 'sessions', table === 'objects'];
+  const list = { nowMs, view, onView, of: name };
+  const figures = isSession
+    ? selectSessionFacts(row as SessionRow | undefined, nowMs)
+    : isObject
+      ? selectObjectFacts(name, document)
+      : selectCallFacts(`${table}.${name}`, row as CallRow | undefined, document, { details, nowMs });
   return (
     <>
-      {isObject ? (
-        <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />
-      ) : (
-        <CallBody {...{ document, details, nowMs }} name={`${table}.${name}`} row={row as CallRow | undefined} />
-      )}
-      {details && (
+      <FigureList figures={figures} />
+      {isSession && <SessionLists {...list} document={document} />}
+      {details && !isSession && (
         <>
           <ItemCharts {...{ details, isObject, nowMs }} marks={state.marks} />
-          <Callers {...{ ...shared, details, isObject }} />
-          <SingleCalls {...{ ...shared, state, details }} lists={LISTS_OF_NAME} hrefOf={formatUserHash} />
+          <Callers {...list} {...{ details, isObject }} application={application.name} />
         </>
       )}
-      <Reading defs={isObject ? OBJECT_READING : CALL_READING} />
+      {details && <SingleCalls {...list} {...{ details, state, isSession }} application={application.name} />}
+      {!isSession && <Reading defs={isObject ? OBJECT_READING : CALL_READING} />}
     </>
   );
 }
@@ -117,7 +103,7 @@ const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as
 const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
 
 /** What a list of the view needs besides its rows. */
-interface ListProps extends Omit<ItemProps, 'state'> {
+interface ListProps extends Pick<ItemProps, 'nowMs' | 'onView'> {
   readonly view: TableView;
   /** The name or session of the view, for names of files. */
   readonly of: string;
@@ -128,10 +114,11 @@ const MAX_CALLERS = 100;
 
 interface PartProps extends ListProps {
   readonly details: ItemDetails;
+  readonly application: string;
 }
 
 /** The current sessions that call the name, or monitor or receive the object. */
-function Callers({ details: { callers }, isObject, ...list }: PartProps & { isObject: boolean }) {
+function Callers({ details: { callers }, isObject, application, ...list }: PartProps & { isObject: boolean }) {
   if (callers === null) {
     return (
       <p class="note">
@@ -150,59 +137,46 @@ function Callers({ details: { callers }, isObject, ...list }: PartProps & { isOb
       rows={callers}
       sortedBy="count"
       keyOf={({ id }) => id}
-      href={({ id }) => formatRoute({ application: list.application.name, table: 'sessions', item: id })}
+      href={({ id }) => formatRoute({ application, table: 'sessions', item: id })}
       emptyText={isObject ? 'No current session has received it.' : 'No current session has called it.'}
     />
   );
 }
 
-interface SingleCallsProps extends PartProps {
-  readonly state: PageState;
-  readonly lists: readonly CallList[];
-  readonly hrefOf: (row: SingleCallRow, application: string) => string;
-}
+/** Of one name: the first column is what the reader does not know yet. */
+const SINGLE_CALLS = [
+  { key: 'running', columnsOfName: RUNNING_COLUMNS_OF_NAME, emptyText: 'Nothing is running.' },
+  {
+    key: 'slowest',
+    columnsOfName: SLOWEST_COLUMNS_OF_NAME,
+    emptyText: 'None was among the slowest calls of its minute.',
+  },
+] as const;
 
-interface CallList {
-  readonly key: 'running' | 'slowest';
-  readonly title: string;
-  readonly columns: readonly Column<SingleCallRow>[];
-  readonly emptyText: string;
-}
-
-const RUNNING = { key: 'running', title: 'Running now', emptyText: 'Nothing is running.' } as const;
-const SLOWEST = {
-  key: 'slowest',
-  title: 'Slowest of the hour',
-  emptyText: 'None was among the slowest calls of its minute.',
-} as const;
-/** The first column is what the reader does not know yet. */
-const LISTS_OF_SESSION: readonly CallList[] = [
-  { ...RUNNING, columns: RUNNING_COLUMNS },
-  { ...SLOWEST, columns: SLOWEST_COLUMNS },
-];
-const LISTS_OF_NAME: readonly CallList[] = [
-  { ...RUNNING, columns: RUNNING_COLUMNS_OF_NAME },
-  { ...SLOWEST, columns: SLOWEST_COLUMNS_OF_NAME },
-];
-
-function SingleCalls({ details, state, lists, hrefOf, ...list }: SingleCallsProps) {
+function SingleCalls(props: PartProps & { state: PageState; isSession: boolean }) {
+  const { details, state, isSession, application, ...list } = props;
   const timeoutS = state.live?.clientTimeoutSeconds ?? 0;
-  return lists.map(({ key, title, columns, emptyText }) => {
+  return SINGLE_CALLS.map(({ key, columnsOfName, emptyText }) => {
     const calls = details[key];
     if (calls === null) return null;
+    const { name, columns, sortedBy, keyOf, href } = TABLES[key];
     return (
       <List
         key={key}
-        {...{ ...list, columns, emptyText }}
+        {...{ ...list, sortedBy, keyOf, emptyText }}
         name={key}
-        caption={title}
+        caption={name}
+        columns={isSession ? columns : columnsOfName}
         rows={parseCalls(calls, timeoutS)}
-        sortedBy="duration"
-        keyOf={(row) => row.key}
-        href={(row) => hrefOf(row, list.application.name)}
+        href={(row) => (isSession ? href(row, application) : formatUserHash(row, application))}
       />
     );
   });
+}
+
+/** The session of the call, or all sessions if it has none. */
+function formatUserHash({ sessionId }: SingleCallRow, application: string): string {
+  return formatRoute({ application, table: 'sessions', item: sessionId ?? undefined });
 }
 
 /** Takes the focus, so that keyboard and screen reader users land here. */
@@ -216,99 +190,10 @@ function Title({ text }: { text: string }) {
   );
 }
 
-interface CallBodyProps {
-  readonly name: string;
-  readonly row: CallRow | undefined;
-  readonly document: MetricsDocument;
-  readonly details: ItemDetails | undefined;
-  readonly nowMs: number;
-}
-
-function CallBody({ name, row, document, details, nowMs }: CallBodyProps) {
-  const failing = selectErrorTime(details?.minutes ?? [], nowMs);
-  const timer = document.timers[name] ?? {};
-  const errors = Number(document.meters[`${name}.errors`]?.count ?? 0);
-  return (
-    <>
-      <FigureList
-        figures={[
-          { def: 'call.count', label: 'Calls', value: formatCount(Number(timer.count ?? 0)) },
-          {
-            def: 'call.errors',
-            label: 'Errors',
-            value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
-            isBad: errors > 0,
-          },
-          ...(failing === undefined ? [] : [failing]),
-          ...(details?.statuses ?? []).map(
-            ({ status, count }): Figure => ({
-              def: 'call.status',
-              label: describeStatus(status),
-              value: formatCount(count),
-            }),
-          ),
-          ...selectTimerFacts(timer, 'timer.window'),
-        ]}
-      />
-    </>
-  );
-}
-
-/** E.g. `Status 503`; other keys are words, e.g. `no answer`. */
-function describeStatus(status: string): string {
-  return /^\d/.test(status) ? `Status ${status}` : status;
-}
-
-function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | undefined; document: MetricsDocument }) {
-  const values = document.meters[`object.${name}.newValues`] ?? {};
-  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.subscriptions ?? 0;
-  return (
-    <>
-      <FigureList
-        figures={[
-          { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
-          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.values ?? 0)) },
-          {
-            def: 'object.rate',
-            label: 'Values /s, 1 min',
-            value: formatRate(Number(values.m1_rate ?? row?.rate ?? 0)),
-          },
-          { def: 'object.rate', label: 'Values /s, 5 min', value: formatRate(Number(values.m5_rate ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 15 min', value: formatRate(Number(values.m15_rate ?? 0)) },
-        ]}
-      />
-    </>
-  );
-}
-
-interface SessionBodyProps extends ListProps {
-  readonly row: SessionRow | undefined;
-  readonly document: MetricsDocument;
-}
-
-function SessionBody({ row, document, ...list }: SessionBodyProps) {
-  const { nowMs } = list;
-  const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
+function SessionLists({ document, ...list }: ListProps & { document: MetricsDocument }) {
   const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
-  const facts: Figure[] =
-    row === undefined
-      ? []
-      : [
-          { def: 'session.connection', label: 'Connection', value: describeConnection(row.connectionType) },
-          { def: 'session.since', label: 'Since', value: time(row.createTime) },
-          { def: 'session.active', label: 'Last activity', value: time(row.lastActivityTime) },
-          { def: 'session.address', label: 'Address', value: row.remoteAddress },
-          { def: 'session.requests', label: 'Requests', value: formatCount(row.requests) },
-          {
-            def: 'session.errors',
-            label: 'Errors',
-            value: formatFailed(row.errors, row.requests),
-            isBad: row.errors > 0,
-          },
-        ];
   return (
     <>
-      <FigureList figures={facts} />
       <List
         {...list}
         name="calls"
@@ -340,7 +225,7 @@ interface NamedListProps<Row> extends ListProps, Omit<TableProps<Row>, 'shown' |
 }
 
 /** A table below its title, without a filter. */
-function List<Row>({ name, sortedBy, view, onView, of, application: _, ...table }: NamedListProps<Row>) {
+function List<Row>({ name, sortedBy, view, onView, of, ...table }: NamedListProps<Row>) {
   const { caption, rows, columns } = table;
   const chosen = view.lists[name];
   const sort = useMemo(() => chosen ?? { key: sortedBy, isDescending: true }, [chosen, sortedBy]);

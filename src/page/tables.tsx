@@ -154,14 +154,9 @@ function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<ne
 }
 
 /** Calls of kind `session` have no view. */
-export function formatCallHash({ kind, name }: SingleCallRow, application: string): string {
+function formatCallHash({ kind, name }: SingleCallRow, application: string): string {
   if (kind === 'session') return formatRoute({ application, table: 'sessions' });
   return formatRoute({ application, table: kind === 'object' ? 'objects' : kind, item: name });
-}
-
-/** The session of the call, or all sessions if it has none. */
-export function formatUserHash({ sessionId }: SingleCallRow, application: string): string {
-  return formatRoute({ application, table: 'sessions', item: sessionId ?? undefined });
 }
 
 /** The bar compares with the longest in the table. */
