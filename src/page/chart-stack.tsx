@@ -1,6 +1,6 @@
 /** Charts on one time axis, with one cursor for mouse and keys. */
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import type { ChartSpec } from './chart-specs.ts';
 import { formatTime } from './format.ts';
@@ -11,16 +11,13 @@ export interface ChartStackProps<Point> {
   readonly data: PlotData<Point>;
   readonly minute: Point;
   readonly cursor: ReturnType<typeof useCursor<Point & Timed>>;
-  readonly scheme: string;
   readonly nowMs: number;
   /** More on the same axis. */
   readonly children?: ComponentChildren;
 }
 
-const DARK = '(prefers-color-scheme: dark)';
-
 export function ChartStack<Point>(props: ChartStackProps<Point>) {
-  const { specs, data, minute, cursor, scheme, nowMs, children } = props;
+  const { specs, data, minute, cursor, nowMs, children } = props;
   return (
     <>
       <div
@@ -44,9 +41,8 @@ export function ChartStack<Point>(props: ChartStackProps<Point>) {
             minute={minute}
             moment={cursor.point}
             hasMarkNames={at === 0}
-            scheme={scheme}
             onMoment={cursor.onMoment}
-            onPlot={at === 0 ? cursor.onPlot : undefined}
+            pointer={at === 0 ? cursor.pointer : undefined}
           />
         ))}
         {children}
@@ -58,12 +54,8 @@ export function ChartStack<Point>(props: ChartStackProps<Point>) {
 /** The moment that all charts of a stack show, set by mouse or keys. */
 export function useCursor<Point extends Timed>(points: readonly Point[]) {
   const [t, setT] = useState<number | undefined>(undefined);
-  const plot = useRef<Pointer>(undefined);
-  const onMoment = useCallback((moment: number | undefined) => setT(moment), []);
-  const onPlot = useCallback((created: Pointer | undefined) => {
-    plot.current = created;
-  }, []);
-  const leave = useCallback(() => plot.current?.point(undefined), []);
+  const pointer = useRef<Pointer>(undefined);
+  const leave = () => pointer.current?.point(undefined);
   const onKeyDown = (event: KeyboardEvent) => {
     const known = points.findIndex((point) => point.t === t);
     const from = known === -1 ? points.length : known;
@@ -72,10 +64,10 @@ export function useCursor<Point extends Timed>(points: readonly Point[]) {
     if (next === undefined) return;
     event.preventDefault();
     const point = points[Math.max(0, Math.min(points.length - 1, next))];
-    if (point !== undefined) plot.current?.point(point.t);
+    if (point !== undefined) pointer.current?.point(point.t);
   };
   const point = t === undefined ? undefined : points.find((one) => one.t === t);
-  return { point, onMoment, onPlot, onKeyDown, leave };
+  return { point, onMoment: setT, pointer, onKeyDown, leave };
 }
 
 function describeMoment<Point>(
@@ -92,15 +84,4 @@ function describeMoment<Point>(
     return `${spec.title}: ${lines.join(', ')}`;
   });
   return `${formatTime(point.t * 1000, nowMs)}. ${values.join('. ')}.`;
-}
-
-export function useScheme(): string {
-  const [scheme, setScheme] = useState(() => (matchMedia(DARK).matches ? 'dark' : 'light'));
-  useEffect(() => {
-    const list = matchMedia(DARK);
-    const changed = () => setScheme(list.matches ? 'dark' : 'light');
-    list.addEventListener('change', changed);
-    return () => list.removeEventListener('change', changed);
-  }, []);
-  return scheme;
 }

@@ -1,5 +1,5 @@
 /** A chart with a summary for screen readers and a legend: values under the cursor, or of the last minute. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ChartSpec, describeChart } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
 import { Plot, type PlotData, type Pointer } from './plot.ts';
@@ -12,18 +12,18 @@ export interface ChartProps<Point> {
   /** The point under the cursor. */
   readonly moment: Point | undefined;
   readonly hasMarkNames: boolean;
-  /** Changes when the colours of the page change. */
-  readonly scheme: string;
   readonly onMoment: (t: number | undefined) => void;
-  /** Passes the plot to the parent, which moves the cursor by keys. */
-  readonly onPlot?: ((plot: Pointer | undefined) => void) | undefined;
+  /** Gets the plot, by which the parent moves the cursor. */
+  readonly pointer?: { current: Pointer | undefined } | undefined;
 }
 
+const DARK = '(prefers-color-scheme: dark)';
 const HEIGHT_PX = 124;
 const NAMES_PX = 10;
 
 export function Chart<Point>(props: ChartProps<Point>) {
-  const { spec, data, minute, moment, hasMarkNames, scheme, onMoment, onPlot } = props;
+  const { spec, data, minute, moment, hasMarkNames, onMoment, pointer } = props;
+  const scheme = useScheme();
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot<Point>>(undefined);
   const latest = useRef(data);
@@ -36,16 +36,15 @@ export function Chart<Point>(props: ChartProps<Point>) {
     const size = { width: Math.max(element.clientWidth, 120), height };
     const created = new Plot<Point>(element, { spec, ...size, hasMarkNames, onMoment }, latest.current);
     plot.current = created;
-    onPlot?.(created);
+    if (pointer !== undefined) pointer.current = created;
     const observer = new ResizeObserver(() => created.resize(Math.max(element.clientWidth, 120), height));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      onPlot?.(undefined);
       plot.current = undefined;
       created.destroy();
     };
-  }, [spec, scheme, hasMarkNames, height, onMoment, onPlot]);
+  }, [spec, scheme, hasMarkNames, height, onMoment, pointer]);
   useEffect(() => plot.current?.update(data), [data]);
   return (
     <figure class="chart" aria-labelledby={`chart-${spec.id}`}>
@@ -98,4 +97,16 @@ function Swatch({ colour, dash }: { colour: string; dash: readonly number[] | un
       <line x1="0" y1="2" x2="18" y2="2" stroke-width="3" stroke-dasharray={dash?.join(' ')} />
     </svg>
   );
+}
+
+/** Changes when the colours of the page change, so that canvases are drawn again. */
+export function useScheme(): string {
+  const [scheme, setScheme] = useState(() => (matchMedia(DARK).matches ? 'dark' : 'light'));
+  useEffect(() => {
+    const list = matchMedia(DARK);
+    const changed = () => setScheme(list.matches ? 'dark' : 'light');
+    list.addEventListener('change', changed);
+    return () => list.removeEventListener('change', changed);
+  }, []);
+  return scheme;
 }

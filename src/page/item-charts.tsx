@@ -1,8 +1,9 @@
 /** The last hour of one name: calls, errors and durations over time, and how many took how long. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { formatCount, formatDuration } from '../base/figures.ts';
+import { useScheme } from './chart.tsx';
 import type { ChartSpec } from './chart-specs.ts';
-import { ChartStack, useCursor, useScheme } from './chart-stack.tsx';
+import { ChartStack, useCursor } from './chart-stack.tsx';
 import { Term } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { ItemDetails, ItemMinute, Mark } from './live-data.ts';
@@ -62,10 +63,11 @@ const VALUES: ChartSpec<ItemMinute> = {
   lines: [{ label: 'received', colour: 'a', isFilled: true, value: ({ values }) => values }],
 };
 
+const CALL_CHARTS = [CALLS, DURATIONS];
+const OBJECT_CHARTS = [VALUES];
+
 export function ItemCharts({ details, isObject, marks, nowMs }: ItemChartsProps) {
   const { minutes, heatBounds } = details;
-  const scheme = useScheme();
-  const specs = isObject ? OBJECT_CHARTS : CALL_CHARTS;
   const data = useMemo(() => {
     const toS = minutes.at(-1)?.t ?? 0;
     const [first] = minutes;
@@ -81,29 +83,26 @@ export function ItemCharts({ details, isObject, marks, nowMs }: ItemChartsProps)
       <output class="moment">
         {cursor.point === undefined ? '' : `Minute to ${formatTime(cursor.point.t * 1000, nowMs)}`}
       </output>
-      <ChartStack {...{ specs, data, minute, cursor, scheme, nowMs }}>
-        {!isObject && <HeatMap {...{ minutes, heatBounds, scheme, ...data }} moment={cursor.point} minute={minute} />}
+      <ChartStack specs={isObject ? OBJECT_CHARTS : CALL_CHARTS} {...{ data, minute, cursor, nowMs }}>
+        {!isObject && <HeatMap {...{ minutes, heatBounds, ...data }} moment={cursor.point} minute={minute} />}
       </ChartStack>
     </section>
   );
 }
-
-const CALL_CHARTS = [CALLS, DURATIONS];
-const OBJECT_CHARTS = [VALUES];
 
 interface HeatMapProps {
   readonly minutes: readonly ItemMinute[];
   readonly heatBounds: readonly number[];
   readonly fromS: number;
   readonly toS: number;
-  readonly scheme: string;
   readonly moment: ItemMinute | undefined;
   readonly minute: ItemMinute;
 }
 
 /** One column for each minute, one row for each range of durations; the darker, the more calls. */
-function HeatMap({ minutes, heatBounds, fromS, toS, scheme, moment, minute }: HeatMapProps) {
+function HeatMap({ minutes, heatBounds, fromS, toS, moment, minute }: HeatMapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const scheme = useScheme();
   const height = (heatBounds.length + 1) * ROW_PX;
   // Depends on `scheme`, since the colours of the page are read here.
   useEffect(() => {

@@ -50,17 +50,20 @@ export class Plot<Point> implements Pointer {
 
   constructor(target: HTMLElement, options: PlotOptions<Point>, data: PlotData<Point>) {
     this.#spec = options.spec;
-    this.#marks = data.marks;
-    this.#plot = new uPlot(this.#toOptions(options), this.#toData(data), target);
+    this.#plot = new uPlot(this.#toOptions(options), undefined, target);
     this.update(data);
   }
 
   update(data: PlotData<Point>): void {
     this.#marks = data.marks;
+    const heights = this.#spec.lines.map((_, at) => data.points.map((point) => heightOf(this.#spec, at, point)));
     this.#plot.batch(() => {
-      this.#plot.setData(this.#toData(data), false);
+      this.#plot.setData([data.points.map(({ t }) => t), ...heights], false);
       this.#plot.setScale('x', { min: data.fromS, max: data.toS });
-      this.#plot.setScale('y', { min: 0, max: computeTop(this.#spec, data.points) });
+      this.#plot.setScale('y', {
+        min: 0,
+        max: 1.1 * Math.max(this.#spec.minTop, ...heights.flat().map((height) => height ?? 0)),
+      });
     });
   }
 
@@ -75,12 +78,6 @@ export class Plot<Point> implements Pointer {
 
   destroy(): void {
     this.#plot.destroy();
-  }
-
-  #toData({ points }: PlotData<Point>): uPlot.AlignedData {
-    const times = points.map(({ t }) => t);
-    const heights = this.#spec.lines.map((_, at) => points.map((point) => heightOf(this.#spec, at, point)));
-    return [times, ...heights] as uPlot.AlignedData;
   }
 
   #toOptions({ spec, width, height, hasMarkNames, onMoment }: PlotOptions<Point>): uPlot.Options {
@@ -157,14 +154,6 @@ function createSeries(line: Line<never>, colour: (name: string) => string, isBar
 /** `5 ms` from `5.00 ms`: an axis has round numbers. */
 function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
-}
-
-function computeTop<Point>(spec: ChartSpec<Point>, points: readonly Point[]): number {
-  let most = spec.minTop;
-  for (const at of spec.lines.keys()) {
-    for (const point of points) most = Math.max(most, heightOf(spec, at, point) ?? 0);
-  }
-  return most * 1.1;
 }
 
 /** `14:05`, or with seconds if the axis has steps below a minute. */

@@ -1,7 +1,7 @@
 /** All charts on one time axis, and the choice of its range. */
 import { useMemo, useState } from 'preact/hooks';
 import { type CallKind, type Charted, selectCharts } from './chart-specs.ts';
-import { ChartStack, useCursor, useScheme } from './chart-stack.tsx';
+import { ChartStack, useCursor } from './chart-stack.tsx';
 import { formatTime } from './format.ts';
 import { type Period, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
@@ -17,17 +17,21 @@ export interface TimeChartsProps {
   readonly onRange: (seconds: number) => void;
 }
 
-const RANGES: readonly { readonly seconds: number; readonly name: string }[] = [
-  { seconds: 300, name: '5 min' },
-  { seconds: 900, name: '15 min' },
-  { seconds: 3_600, name: '1 h' },
+const KINDS: readonly Choosable<CallKind>[] = [
+  { value: 'rpc', name: 'RPC' },
+  { value: 'sba', name: 'SBA' },
+];
+/** In seconds. */
+const RANGES: readonly Choosable<number>[] = [
+  { value: 300, name: '5 min' },
+  { value: 900, name: '15 min' },
+  { value: 3_600, name: '1 h' },
 ];
 
 export function TimeCharts(props: TimeChartsProps) {
   const { application, points, minute, marks, nowMs, rangeS, charted, onRange } = props;
   const { stepSeconds } = application.history;
   const [kind, setKind] = useState<CallKind>('rpc');
-  const scheme = useScheme();
   const specs = useMemo(() => selectCharts(kind, charted), [kind, ...Object.values(charted)]);
   // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
@@ -41,31 +45,23 @@ export function TimeCharts(props: TimeChartsProps) {
       <header class="panel-head">
         <h2 id="charts-heading">Over time</h2>
         <output class="moment">{cursor.point === undefined ? '' : formatTime(cursor.point.t * 1000, nowMs)}</output>
-        <Choice
-          name="Durations of"
-          value={kind}
-          choices={[
-            { value: 'rpc', name: 'RPC' },
-            { value: 'sba', name: 'SBA' },
-          ]}
-          onChoose={setKind}
-        />
-        <Choice
-          name="Time range"
-          value={rangeS}
-          choices={RANGES.map(({ seconds, name }) => ({ value: seconds, name }))}
-          onChoose={onRange}
-        />
+        <Choice name="Durations of" value={kind} choices={KINDS} onChoose={setKind} />
+        <Choice name="Time range" value={rangeS} choices={RANGES} onChoose={onRange} />
       </header>
-      <ChartStack {...{ specs, data, minute, cursor, scheme, nowMs }} />
+      <ChartStack {...{ specs, data, minute, cursor, nowMs }} />
     </section>
   );
+}
+
+interface Choosable<Value> {
+  readonly value: Value;
+  readonly name: string;
 }
 
 interface ChoiceProps<Value> {
   readonly name: string;
   readonly value: Value;
-  readonly choices: readonly { readonly value: Value; readonly name: string }[];
+  readonly choices: readonly Choosable<Value>[];
   readonly onChoose: (value: Value) => void;
 }
 
