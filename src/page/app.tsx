@@ -1,17 +1,15 @@
 /** The whole page, rendered from one state. */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Announcer } from './announcer.tsx';
 import type { Credential } from './api.ts';
-import type { Charted } from './chart-specs.ts';
 import { Events } from './events.tsx';
 import { DefinitionList, Tooltip } from './explanations.tsx';
 import { MinuteFigures } from './figures.tsx';
 import { Header } from './header.tsx';
-import { selectUsualMinutes, sumUpMinute } from './history-points.ts';
+import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import { Keys } from './keys.tsx';
-import type { Live, LiveApplication } from './live-data.ts';
-import { DEFAULT_RANGE_S, type PageState, readNowMs } from './page-state.ts';
+import { type PageState, readNowMs, type Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
@@ -21,7 +19,7 @@ import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
-export interface AppProps {
+interface AppProps {
   readonly store: Store<PageState>;
   readonly onCredential: (credential: Credential) => void;
 }
@@ -53,9 +51,7 @@ export function App({ store, onCredential }: AppProps) {
         {live !== undefined && application === undefined && (
           <p class="empty">There is no application “{route.application}” here. Choose another one above.</p>
         )}
-        {live !== undefined && application !== undefined && (
-          <Numbers store={store} state={state} live={live} application={application} nowMs={nowMs} />
-        )}
+        {live !== undefined && application !== undefined && <Numbers {...{ store, state, live, application, nowMs }} />}
       </main>
       <footer>
         <DefinitionList />
@@ -85,68 +81,36 @@ function changeView(store: Store<PageState>, change: Partial<TableView>): void {
   store.update((state) => ({ ...state, route: next }));
 }
 
-function selectCharted({ jvm, server }: Live): Charted {
-  return {
-    hasJvm: jvm.state !== 'none',
-    heapMax: jvm.heapMax,
-    threadsMax: server['threads.max'] ?? null,
-    hasCores: server['process.cpu'] !== undefined,
-    processors: server.processors ?? null,
-  };
-}
-
-interface NumbersProps {
+interface NumbersProps extends Omit<Shown, 'points' | 'minute' | 'onView'> {
   readonly store: Store<PageState>;
-  readonly state: PageState;
-  readonly live: Live;
-  readonly application: LiveApplication;
-  readonly nowMs: number;
 }
 
-function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
-  const points = state.histories.get(application.name) ?? [];
+function Numbers({ store, ...props }: NumbersProps) {
+  const { state, application } = props;
   const { route } = state;
-  const onView = (change: Partial<TableView>) => changeView(store, change);
-  const { stepSeconds } = application.history;
-  const minute = sumUpMinute(points, stepSeconds);
-  const minutes = useMemo(() => selectUsualMinutes(points, stepSeconds), [points, stepSeconds]);
+  const points = state.histories.get(application.name) ?? [];
+  const minute = sumUpMinute(points, application.history.stepSeconds);
+  const shown: Shown = { ...props, points, minute, onView: (change) => changeView(store, change) };
   return (
     <>
-      <Situation
-        live={live}
-        application={application}
-        points={points}
-        restartedAtMs={state.restartedAtMs}
-        nowMs={nowMs}
-        rules={state.rules}
-        onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))}
-      />
-      <MinuteFigures application={application} minute={minute} minutes={minutes} heapMax={live.jvm.heapMax} />
+      <Situation {...shown} onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))} />
+      <MinuteFigures {...shown} />
       <div class="columns">
         <div class="side">
           <section class="panel tables" aria-labelledby="tables-heading">
             <h2 id="tables-heading" class="hidden" tabIndex={-1}>
               Calls, objects and sessions
             </h2>
-            <Tabs state={state} application={application} />
+            <Tabs {...shown} />
             {route.item === undefined ? (
-              <Table {...{ state, application, nowMs, onView }} />
+              <Table {...shown} />
             ) : (
-              <ItemView key={`${route.table}/${route.item}`} {...{ state, application, nowMs, onView }} />
+              <ItemView key={`${route.table}/${route.item}`} {...shown} />
             )}
           </section>
-          <Events marks={state.marks} nowMs={nowMs} />
+          <Events marks={state.marks} nowMs={props.nowMs} />
         </div>
-        <TimeCharts
-          application={application}
-          points={points}
-          minute={minute}
-          marks={state.marks}
-          nowMs={nowMs}
-          rangeS={route.view.rangeS ?? DEFAULT_RANGE_S}
-          charted={selectCharted(live)}
-          onRange={(rangeS) => onView({ rangeS })}
-        />
+        <TimeCharts {...shown} />
       </div>
     </>
   );

@@ -3,6 +3,7 @@
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
+import type { Live } from './live-data.ts';
 
 /** `Point`: what its values are read from. */
 export interface Line<Point = Period> {
@@ -24,7 +25,7 @@ export interface ChartSpec<Point = Period> {
   readonly def: DefinitionKey;
   readonly isBars?: boolean;
   readonly lines: readonly Line<Point>[];
-  /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
+  /** An extra entry of the legend, e.g. `all 71`: the number of the figure of the same name. */
   readonly extra?: { readonly label: string; text(minute: Point): string };
   /** The numbers of `minute` are current: the legend says `now` instead of `last minute`. */
   readonly isNow?: boolean;
@@ -43,31 +44,23 @@ const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step)
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
-/** Values of the JVM to chart; null if unknown. */
-export interface Charted {
-  readonly hasJvm: boolean;
-  /** Bytes; null also if unlimited. */
-  readonly heapMax: number | null;
-  readonly threadsMax: number | null;
-  readonly hasCores: boolean;
-  readonly processors: number | null;
-}
-
-export function selectCharts(kind: CallKind, charted: Charted): readonly ChartSpec[] {
-  const { hasJvm, heapMax, threadsMax, hasCores, processors } = charted;
+export function selectCharts(kind: CallKind, { jvm, server }: Pick<Live, 'jvm' | 'server'>): readonly ChartSpec[] {
   const traffic = [RATE, createDurationChart(kind), TIMES, ERRORS];
-  if (!hasJvm) return traffic;
+  if (jvm.state === 'none') return traffic;
+  const threadsMax = server['threads.max'];
   return [
     ...traffic,
-    ...(threadsMax === null ? [] : [withMaximum(THREADS, threadsMax)]),
-    ...(hasCores ? [withMaximum(PROCESSORS, processors)] : []),
-    withMaximum(HEAP, heapMax),
+    ...(threadsMax === undefined ? [] : [withMaximum(THREADS, threadsMax)]),
+    ...(server['process.cpu'] === undefined ? [] : [withMaximum(PROCESSORS, server.processors)]),
+    withMaximum(HEAP, jvm.heapMax),
     PAUSES,
   ];
 }
 
-function withMaximum(spec: ChartSpec, maximum: number | null): ChartSpec {
-  return maximum === null ? spec : { ...spec, extra: { label: 'maximum', text: () => spec.format(maximum) } };
+function withMaximum(spec: ChartSpec, maximum: number | null | undefined): ChartSpec {
+  return maximum === null || maximum === undefined
+    ? spec
+    : { ...spec, extra: { label: 'maximum', text: () => spec.format(maximum) } };
 }
 
 const RATE: ChartSpec = {

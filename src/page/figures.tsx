@@ -1,30 +1,35 @@
 /** The figures of the last minute and now, compared with the usual ones; each links to its table, except the heap. */
-
+import { useMemo } from 'preact/hooks';
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { type Figure, FigureList } from './figure-list.tsx';
-import { compareWithUsual, errorShareOf, errorsOf, type Period, perSecond, type Usual } from './history-points.ts';
-import type { LiveApplication, TableKind } from './live-data.ts';
+import {
+  compareWithUsual,
+  errorShareOf,
+  errorsOf,
+  type Period,
+  perSecond,
+  selectUsualMinutes,
+  type Usual,
+} from './history-points.ts';
+import type { TableKind } from './live-data.ts';
+import type { Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { TABLES } from './tables.tsx';
 
-export interface MinuteFiguresProps {
-  readonly application: LiveApplication;
-  readonly minute: Period;
-  /** The minutes of the hour before. */
-  readonly minutes: readonly Period[];
-  readonly heapMax: number | null;
-}
-
-export function MinuteFigures(props: MinuteFiguresProps) {
+export function MinuteFigures(props: Shown) {
+  const { points, application } = props;
+  const { stepSeconds } = application.history;
+  const minutes = useMemo(() => selectUsualMinutes(points, stepSeconds), [points, stepSeconds]);
   return (
     <section class="figures" aria-label="The last minute">
-      <FigureList figures={selectFigures(props)} />
+      <FigureList figures={selectFigures(props, minutes)} />
     </section>
   );
 }
 
-function selectFigures({ application, minute, minutes, heapMax }: MinuteFiguresProps): readonly Figure[] {
+/** `minutes`: those of the hour before. */
+function selectFigures({ live, application, minute }: Shown, minutes: readonly Period[]): readonly Figure[] {
   const { sessions, heldPolls, name } = application;
   const { sba, rpc, heapUsed } = minute;
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
@@ -41,33 +46,25 @@ function selectFigures({ application, minute, minutes, heapMax }: MinuteFiguresP
     const usual = compareWithUsual(minute, minutes, value);
     return { def, label, value: format(value(minute)), usual: describeUsual(usual, format), ...linkTo('rpc') };
   };
+  const count = (value: number | null) => formatCount(value ?? 0);
   return [
     figure('minute.rate', 'Calls /s', formatRate, (period) => perSecond(period.rpc.count + period.sba.count, period)),
     figure('minute.p50', 'RPC p50', formatDuration, (period) => period.rpc.p50),
     figure('minute.p95', 'RPC p95', formatDuration, (period) => period.rpc.p95),
     figure('minute.p99', 'RPC p99', formatDuration, (period) => period.rpc.p99),
     {
-      ...figure('minute.errors', 'Errors', (value) => formatCount(value ?? 0), errorsOf),
+      ...figure('minute.errors', 'Errors', count, errorsOf),
       isBad: errors > 0,
       ...(errors > 0 ? { note: formatPercent(errorShareOf(minute)) } : {}),
       ...linkTo(sba.errors > rpc.errors ? 'sba' : 'rpc'),
     },
     {
-      ...figure(
-        'now.sessions',
-        'Sessions',
-        (value) => formatCount(value ?? 0),
-        (period) => period.sessions,
-      ),
+      ...figure('now.sessions', 'Sessions', count, (period) => period.sessions),
       value: formatCount(active),
       ...linkTo('sessions'),
     },
     { def: 'now.holds', label: 'Held polls', value: formatCount(heldPolls), ...linkTo('sessions') },
-    ...(heapUsed === null
-      ? []
-      : [
-          { def: 'now.heap', label: 'Heap', value: formatBytes(heapUsed), ...describeHeap(heapUsed, heapMax) } as const,
-        ]),
+    ...(heapUsed === null ? [] : [selectHeap(heapUsed, live.jvm.heapMax)]),
   ];
 }
 
@@ -75,6 +72,7 @@ function describeUsual(usual: Usual | undefined, format: (value: number) => stri
   return usual === undefined ? undefined : { trend: usual.trend, text: format(usual.value) };
 }
 
-function describeHeap(used: number, max: number | null): { readonly note?: string } {
-  return max === null ? {} : { note: `of ${formatBytes(max)}, ${formatPercent(used / max)}` };
+function selectHeap(used: number, max: number | null): Figure {
+  const note = max === null ? {} : { note: `of ${formatBytes(max)}, ${formatPercent(used / max)}` };
+  return { def: 'now.heap', label: 'Heap', value: formatBytes(used), ...note };
 }

@@ -3,13 +3,16 @@ import type { PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { Time } from './time.tsx';
 
-export interface HeaderProps {
-  readonly state: PageState;
-  readonly application: string | undefined;
-  readonly nowMs: number;
-}
-
-export function Header({ state, application, nowMs }: HeaderProps) {
+/** `application`: the chosen one, or the first. */
+export function Header({
+  state,
+  application,
+  nowMs,
+}: {
+  state: PageState;
+  application?: string | undefined;
+  nowMs: number;
+}) {
   const { live } = state;
   return (
     <header class="page-head">

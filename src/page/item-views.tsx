@@ -10,13 +10,14 @@ import { rowsOfSession, selectCallFacts, selectObjectFacts, selectSessionFacts }
 import type {
   CallRow,
   ItemDetails,
+  Live,
   LiveApplication,
   MetricsDocument,
   SessionRow,
   SingleCallRow,
   TableKind,
 } from './live-data.ts';
-import type { ItemState, PageState } from './page-state.ts';
+import type { ItemState, PageState, Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { parseCalls } from './rows.ts';
 import {
@@ -31,17 +32,10 @@ import {
 import { sortRows, type TableView } from './table-model.ts';
 import { TABLES } from './tables.tsx';
 
-export interface ItemProps {
-  readonly state: PageState;
-  readonly onView: (change: Partial<TableView>) => void;
-  readonly application: LiveApplication;
-  readonly nowMs: number;
-}
-
-export function ItemView(props: ItemProps) {
-  const { state, application } = props;
+export function ItemView(props: Shown) {
+  const { state, live, application } = props;
   const { table, item: name = '' } = state.route;
-  const isHidden = table === 'sessions' && state.live?.role !== 'sessions';
+  const isHidden = table === 'sessions' && live.role !== 'sessions';
   const item = state.item?.key === `${table}/${name}` ? state.item : undefined;
   const row = findRow(state, application, name);
   return (
@@ -66,7 +60,7 @@ function describeSession(row: SessionRow | undefined): string {
   return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
 }
 
-interface BodyProps extends ItemProps {
+interface BodyProps extends Shown {
   readonly name: string;
   readonly row: unknown;
   readonly document: MetricsDocument;
@@ -74,7 +68,7 @@ interface BodyProps extends ItemProps {
   readonly details: ItemDetails | undefined;
 }
 
-function Body({ state, application, name, row, document, nowMs, details, onView }: BodyProps) {
+function Body({ state, live, application, name, row, document, nowMs, details, onView }: BodyProps) {
   const { table, view } = state.route;
   const [isSession, isObject] = [table === 'sessions', table === 'objects'];
   const list = { nowMs, view, onView, of: name };
@@ -93,7 +87,7 @@ function Body({ state, application, name, row, document, nowMs, details, onView 
           <Callers {...list} {...{ details, isObject }} application={application.name} />
         </>
       )}
-      {details && <SingleCalls {...list} {...{ details, state, isSession }} application={application.name} />}
+      {details && <SingleCalls {...list} {...{ details, live, isSession }} application={application.name} />}
       {!isSession && <Reading defs={isObject ? OBJECT_READING : CALL_READING} />}
     </>
   );
@@ -103,7 +97,7 @@ const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as
 const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
 
 /** What a list of the view needs besides its rows. */
-interface ListProps extends Pick<ItemProps, 'nowMs' | 'onView'> {
+interface ListProps extends Pick<Shown, 'nowMs' | 'onView'> {
   readonly view: TableView;
   /** The name or session of the view, for names of files. */
   readonly of: string;
@@ -153,9 +147,8 @@ const SINGLE_CALLS = [
   },
 ] as const;
 
-function SingleCalls(props: PartProps & { state: PageState; isSession: boolean }) {
-  const { details, state, isSession, application, ...list } = props;
-  const timeoutS = state.live?.clientTimeoutSeconds ?? 0;
+function SingleCalls(props: PartProps & { live: Live; isSession: boolean }) {
+  const { details, live, isSession, application, ...list } = props;
   return SINGLE_CALLS.map(({ key, columnsOfName, emptyText }) => {
     const calls = details[key];
     if (calls === null) return null;
@@ -167,7 +160,7 @@ function SingleCalls(props: PartProps & { state: PageState; isSession: boolean }
         name={key}
         caption={name}
         columns={isSession ? columns : columnsOfName}
-        rows={parseCalls(calls, timeoutS)}
+        rows={parseCalls(calls, live.clientTimeoutSeconds)}
         href={(row) => (isSession ? href(row, application) : formatUserHash(row, application))}
       />
     );

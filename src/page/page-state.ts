@@ -1,10 +1,11 @@
 /** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
-import { append } from './history-points.ts';
+import { append, type Period } from './history-points.ts';
 import type {
   HistoryPoint,
   ItemDetails,
   Live,
+  LiveApplication,
   Mark,
   MetricsDocument,
   RowsOf,
@@ -12,6 +13,7 @@ import type {
   VerdictRule,
 } from './live-data.ts';
 import type { Route } from './route.ts';
+import type { TableView } from './table-model.ts';
 
 export type Connection =
   | { readonly kind: 'loading' }
@@ -51,6 +53,18 @@ export interface PageState {
   readonly rules: readonly VerdictRule[];
   readonly route: Route;
   readonly credential: Credential['kind'];
+}
+
+/** What the parts of the page show, besides the header. */
+export interface Shown {
+  readonly state: PageState;
+  readonly live: Live;
+  readonly application: LiveApplication;
+  readonly points: readonly HistoryPoint[];
+  /** The last minute. */
+  readonly minute: Period;
+  readonly nowMs: number;
+  readonly onView: (change: Partial<TableView>) => void;
 }
 
 /** Seconds of the charts. */

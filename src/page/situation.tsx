@@ -2,8 +2,8 @@
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { Subject, Verdict, VerdictRule } from './live-data.ts';
-import { explainTraffic, type NewsSources } from './news.ts';
-import type { Connection, PageState } from './page-state.ts';
+import { explainTraffic } from './news.ts';
+import type { Connection, PageState, Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
 import { describeSituation, type Sentence } from './sentences.ts';
@@ -27,16 +27,12 @@ const TONES: Readonly<Record<Subject, string>> = {
   unknown: 'info',
 };
 
-interface SituationProps extends NewsSources {
-  readonly rules: readonly VerdictRule[];
-  /** Called when the reader opens or closes the rules. */
-  readonly onRules: (areOpen: boolean) => void;
-}
-
-export function Situation(sources: SituationProps) {
-  const { live, application, nowMs, rules, onRules } = sources;
+/** `onRules`: called when the reader opens or closes the rules. */
+export function Situation({ onRules, ...shown }: Shown & { onRules: (areOpen: boolean) => void }) {
+  const { state, live, application, nowMs } = shown;
   const { verdict } = application;
-  const sentences = [...describeSituation(live, nowMs), ...explainTraffic(sources)];
+  const { restartedAtMs, rules } = state;
+  const sentences = [...describeSituation(live, nowMs), ...explainTraffic({ ...shown, restartedAtMs })];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">

@@ -2,9 +2,9 @@
 import { formatCount, formatDuration } from '../base/figures.ts';
 import { type Cells, Cut } from './data-table.tsx';
 import { FigureList } from './figure-list.tsx';
-import { FilteredTable, type FilteredTableProps } from './filtered-table.tsx';
+import { FilteredTable } from './filtered-table.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
-import type { PageState, TableState } from './page-state.ts';
+import type { Shown, TableState } from './page-state.ts';
 import { formatRoute, PERSONAL_TABLES } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
@@ -91,13 +91,7 @@ function singleCallsTable(
   };
 }
 
-export interface TablesProps {
-  readonly state: PageState;
-  readonly application: LiveApplication;
-  readonly nowMs: number;
-}
-
-export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'application'>) {
+export function Tabs({ state, application }: Shown) {
   return (
     <nav class="tabs" aria-label="Tables">
       <ul>
@@ -116,9 +110,9 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
   );
 }
 
-export function Table({ state, application, nowMs, onView }: TablesProps & Pick<FilteredTableProps<never>, 'onView'>) {
-  const { route, table, live } = state;
-  if (PERSONAL_TABLES.has(route.table) && live?.role !== 'sessions') {
+export function Table({ state, live, application, nowMs, onView }: Shown) {
+  const { route, table } = state;
+  if (PERSONAL_TABLES.has(route.table) && live.role !== 'sessions') {
     return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
   }
   if (table === undefined || table.kind !== route.table || table.application !== application.name) {
@@ -134,7 +128,7 @@ export function Table({ state, application, nowMs, onView }: TablesProps & Pick<
       href={(row) => definition.href(row, application.name)}
       view={route.view}
       onView={onView}
-      cells={cellsOf(table, live?.seq ?? 0)}
+      cells={cellsOf(table, live.seq)}
       nowMs={nowMs}
     />
   );

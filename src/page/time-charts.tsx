@@ -1,21 +1,10 @@
 /** All charts on one time axis, and the choice of its range. */
 import { useMemo, useState } from 'preact/hooks';
-import { type CallKind, type Charted, selectCharts } from './chart-specs.ts';
+import { type CallKind, selectCharts } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { formatTime } from './format.ts';
-import { type Period, within } from './history-points.ts';
-import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
-
-export interface TimeChartsProps {
-  readonly application: LiveApplication;
-  readonly points: readonly HistoryPoint[];
-  readonly minute: Period;
-  readonly marks: readonly Mark[];
-  readonly nowMs: number;
-  readonly rangeS: number;
-  readonly charted: Charted;
-  readonly onRange: (seconds: number) => void;
-}
+import { within } from './history-points.ts';
+import { DEFAULT_RANGE_S, type Shown } from './page-state.ts';
 
 const KINDS: readonly Choosable<CallKind>[] = [
   { value: 'rpc', name: 'RPC' },
@@ -28,11 +17,23 @@ const RANGES: readonly Choosable<number>[] = [
   { value: 3_600, name: '1 h' },
 ];
 
-export function TimeCharts(props: TimeChartsProps) {
-  const { application, points, minute, marks, nowMs, rangeS, charted, onRange } = props;
+export function TimeCharts({ state, live, application, points, minute, nowMs, onView }: Shown) {
+  const { marks, route } = state;
+  const { rangeS = DEFAULT_RANGE_S } = route.view;
   const { stepSeconds } = application.history;
   const [kind, setKind] = useState<CallKind>('rpc');
-  const specs = useMemo(() => selectCharts(kind, charted), [kind, ...Object.values(charted)]);
+  const { jvm, server } = live;
+  const specs = useMemo(
+    () => selectCharts(kind, live),
+    [
+      kind,
+      jvm.state === 'none',
+      jvm.heapMax,
+      server['threads.max'],
+      server['process.cpu'] === undefined,
+      server.processors,
+    ],
+  );
   // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
   const data = useMemo(
@@ -46,7 +47,7 @@ export function TimeCharts(props: TimeChartsProps) {
         <h2 id="charts-heading">Over time</h2>
         <output class="moment">{cursor.point === undefined ? '' : formatTime(cursor.point.t * 1000, nowMs)}</output>
         <Choice name="Durations of" value={kind} choices={KINDS} onChoose={setKind} />
-        <Choice name="Time range" value={rangeS} choices={RANGES} onChoose={onRange} />
+        <Choice name="Time range" value={rangeS} choices={RANGES} onChoose={(seconds) => onView({ rangeS: seconds })} />
       </header>
       <ChartStack {...{ specs, data, minute, cursor, nowMs }} />
     </section>
