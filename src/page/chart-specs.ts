@@ -123,7 +123,8 @@ const ERRORS: ChartSpec = {
     { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba.errors },
     { label: 'client left', colour: 'e', dash: [2, 2], value: ({ aborted }) => aborted },
   ],
-  extra: { label: 'all', text: describeErrors },
+  // Not `all`: the share in the verdict is of calls of all kinds.
+  extra: { label: 'RPC and SBA', text: describeErrors },
 };
 
 function describeErrors(minute: Period): string {

@@ -55,7 +55,8 @@ function selectFigures({ live, application, minute }: Shown, minutes: readonly P
     {
       ...figure('minute.errors', 'Errors', count, errorsOf),
       isBad: errors > 0,
-      ...(errors > 0 ? { note: formatPercent(errorShareOf(minute)) } : {}),
+      // The share in the verdict is of calls of all kinds.
+      ...(errors > 0 ? { note: `${formatPercent(errorShareOf(minute))} of RPC and SBA` } : {}),
       ...linkTo(sba.errors > rpc.errors ? 'sba' : 'rpc'),
     },
     {
