@@ -1,5 +1,4 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
-
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import { formatFailed, formatTime, formatUtc } from './format.ts';
@@ -39,9 +38,9 @@ export function measuredSteps({ spark }: CallRow, seq: number): readonly (number
 
 export const CALL_COLUMNS: readonly Column<CallRow>[] = [
   text('name', 'Name', 'call.name'),
-  leaves(3, number('count', 'Calls', 'call.count', formatCount)),
-  leaves(4, { ...number<CallRow>('rate', 'Rate /s', 'call.rate', formatRate), widthPx: 84 }),
-  leaves(2, number('p50', 'p50', 'call.p50', formatDuration)),
+  number('count', 'Calls', 'call.count', formatCount, { leaves: 3 }),
+  number('rate', 'Rate /s', 'call.rate', formatRate, { leaves: 4, widthPx: 84 }),
+  number('p50', 'p50', 'call.p50', formatDuration, { leaves: 2 }),
   number('p99', 'p99', 'call.p99', formatDuration),
   failed('call.errors', ({ ended }) => ended),
   {
@@ -53,27 +52,24 @@ export const CALL_COLUMNS: readonly Column<CallRow>[] = [
 
 export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
   text('name', 'Object', 'object.name'),
-  leaves(2, {
-    ...number<ObjectRow>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount),
-    widthPx: 116,
-  }),
-  leaves(1, number('values', 'Values', 'object.values', formatCount)),
-  { ...number<ObjectRow>('rate', 'Values /s', 'object.rate', formatRate), widthPx: 92 },
+  subscriptions({ leaves: 2 }),
+  number('values', 'Values', 'object.values', formatCount, { leaves: 1 }),
+  number('rate', 'Values /s', 'object.rate', formatRate, { widthPx: 92 }),
 ];
 
 export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
-  { ...text<SessionRow>('userName', 'User', 'session.user'), text: describeUser },
-  leaves(2, connection<SessionRow>()),
-  leaves(1, text('remoteAddress', 'Address', 'session.address')),
-  leaves(3, { ...time<SessionRow>('createTime', 'Since', 'session.since'), widthPx: 148 }),
-  leaves(4, { ...time<SessionRow>('lastActivityTime', 'Last activity', 'session.active'), widthPx: 112 }),
-  { ...number<SessionRow>('requests', 'Requests', 'session.requests', formatCount), widthPx: 92 },
+  text('userName', 'User', 'session.user', { text: describeUser }),
+  connection({ leaves: 2 }),
+  text('remoteAddress', 'Address', 'session.address', { leaves: 1 }),
+  time('createTime', 'Since', 'session.since', { leaves: 3, widthPx: 148 }),
+  time('lastActivityTime', 'Last activity', 'session.active', { leaves: 4, widthPx: 112 }),
+  number('requests', 'Requests', 'session.requests', formatCount, { widthPx: 92 }),
   failed('session.errors', ({ requests }) => requests),
 ];
 
 export const PATH_COLUMNS: readonly Column<PathRow>[] = [
   text('path', 'Path', 'path.name'),
-  { ...number<PathRow>('count', 'Requests', 'path.count', formatCount), widthPx: 92 },
+  number('count', 'Requests', 'path.count', formatCount, { widthPx: 92 }),
   number('p95', 'p95', 'path.p95', formatDuration),
 ];
 
@@ -81,15 +77,15 @@ const isLate = ({ isLate }: SingleCallRow) => isLate;
 
 export const RUNNING_COLUMNS: readonly Column<SingleCallRow>[] = [
   text('name', 'Name', 'single.name'),
-  { ...number<SingleCallRow>('duration', 'Age', 'single.duration', formatDuration), isBad: isLate },
-  leaves(4, text('userName', 'User', 'single.user')),
-  leaves(2, text('remoteAddress', 'Address', 'session.address')),
-  leaves(1, time('startTime', 'Since', 'single.since')),
+  number('duration', 'Age', 'single.duration', formatDuration, { isBad: isLate }),
+  text('userName', 'User', 'single.user', { leaves: 4 }),
+  text('remoteAddress', 'Address', 'session.address', { leaves: 2 }),
+  time('startTime', 'Since', 'single.since', { leaves: 1 }),
 ];
 
 /** Server time, and beside it what the client took. */
 const TOOK_COLUMNS: readonly Column<SingleCallRow>[] = [
-  { ...number<SingleCallRow>('duration', 'Took', 'single.duration', formatDuration), isBad: isLate },
+  number('duration', 'Took', 'single.duration', formatDuration, { isBad: isLate }),
   {
     ...{ key: 'clientWait', label: 'Client wait', def: 'single.wait', widthPx: 96, isNumber: true, leaves: 5 },
     value: ({ clientWait = 0 }) => clientWait,
@@ -99,11 +95,10 @@ const TOOK_COLUMNS: readonly Column<SingleCallRow>[] = [
 
 export const SLOWEST_COLUMNS: readonly Column<SingleCallRow>[] = [
   ...RUNNING_COLUMNS.flatMap((column) => (column.key === 'duration' ? TOOK_COLUMNS : [column])),
-  leaves(3, {
-    ...{ key: 'outcome', label: 'Outcome', def: 'single.outcome', widthPx: 184, isNumber: false },
-    value: describeOutcome,
-    text: describeOutcome,
-  }),
+  {
+    ...{ key: 'outcome', label: 'Outcome', def: 'single.outcome', widthPx: 184, isNumber: false, leaves: 3 },
+    ...{ value: describeOutcome, text: describeOutcome },
+  },
 ];
 
 /** The calls of one name: its user comes first. */
@@ -116,9 +111,9 @@ export const RUNNING_COLUMNS_OF_NAME = ofName(RUNNING_COLUMNS);
 export const SLOWEST_COLUMNS_OF_NAME = ofName(SLOWEST_COLUMNS);
 
 const CALLER_COLUMNS: readonly Column<CallerRow>[] = [
-  { ...text<CallerRow>('userName', 'User', 'session.user'), text: describeUser },
-  leaves(3, text('remoteAddress', 'Address', 'session.address')),
-  leaves(1, connection<CallerRow>()),
+  text('userName', 'User', 'session.user', { text: describeUser }),
+  text('remoteAddress', 'Address', 'session.address', { leaves: 3 }),
+  connection({ leaves: 1 }),
 ];
 
 /** With each caller's share of the calls of all. */
@@ -128,36 +123,32 @@ export function createCallerColumns(callers: readonly CallerRow[]): readonly Col
   return [
     ...CALLER_COLUMNS,
     number('count', 'Calls', 'caller.calls', formatCount),
-    leaves(2, {
-      ...{ key: 'share', label: 'Share', def: 'caller.share', widthPx: NUMBER_PX, isNumber: true },
-      value: share,
-      text: (row) => formatPercent(share(row)),
-    }),
+    {
+      ...{ key: 'share', label: 'Share', def: 'caller.share', widthPx: NUMBER_PX, isNumber: true, leaves: 2 },
+      ...{ value: share, text: (row) => formatPercent(share(row)) },
+    },
     failed('caller.errors', ({ count }) => count),
   ];
 }
 
 export const OBSERVER_COLUMNS: readonly Column<CallerRow>[] = [
   ...CALLER_COLUMNS,
-  { ...number<CallerRow>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount), widthPx: 116 },
+  subscriptions(),
   number('count', 'Values', 'object.values', formatCount),
 ];
 
 export const SESSION_CALL_COLUMNS: readonly Column<SessionCall>[] = [
   text('name', 'Name', 'call.name'),
-  leaves(1, { ...text<SessionCall>('kind', 'Kind', 'call.name'), widthPx: 64 }),
+  text('kind', 'Kind', 'call.name', { leaves: 1, widthPx: 64 }),
   number('count', 'Calls', 'call.count', formatCount),
-  leaves(2, number('p50', 'p50', 'session.timer', formatDuration)),
-  leaves(3, number('p99', 'p99', 'session.timer', formatDuration)),
+  number('p50', 'p50', 'session.timer', formatDuration, { leaves: 2 }),
+  number('p99', 'p99', 'session.timer', formatDuration, { leaves: 3 }),
   failed('session.errors', ({ count }) => count),
 ];
 
 export const SESSION_OBJECT_COLUMNS: readonly Column<SessionObject>[] = [
   text('name', 'Object', 'object.name'),
-  leaves(1, {
-    ...number<SessionObject>('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount),
-    widthPx: 116,
-  }),
+  subscriptions({ leaves: 1 }),
   number('values', 'Values', 'object.values', formatCount),
 ];
 
@@ -166,29 +157,28 @@ function describeOutcome({ status, outcome = '', isLate }: SingleCallRow): strin
   return `${outcome.replace('_', ' ')}${status ? ` ${status}` : ''}${isLate ? ', too late' : ''}`;
 }
 
-function connection<Row extends { readonly connectionType: ConnectionType }>(): Column<Row> {
+/** What differs from the other columns of the same kind. */
+type More<Row> = Partial<Pick<Column<Row>, 'leaves' | 'widthPx' | 'isBad' | 'text'>>;
+
+function connection<Row extends { readonly connectionType: ConnectionType }>(more: More<Row>): Column<Row> {
   const value = ({ connectionType }: Row) => describeConnection(connectionType);
-  return {
-    ...{ key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150, isNumber: false },
-    ...{ value, text: value },
-  };
+  const column = { key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150 } as const;
+  return { ...column, isNumber: false, value, text: value, ...more };
+}
+
+function subscriptions<Row extends { readonly subscriptions: number }>(more?: More<Row>): Column<Row> {
+  const value = (row: Row) => row.subscriptions;
+  const column = { key: 'subscriptions', label: 'Subscriptions', def: 'object.subscriptions', widthPx: 116 } as const;
+  return { ...column, isNumber: true, value, text: (row) => formatCount(value(row)), ...more };
 }
 
 /** The members of a row whose value is a `Value`. */
 type KeyFor<Row, Value> = { [Key in keyof Row]: Row[Key] extends Value ? Key : never }[keyof Row] & string;
 
-function text<Row>(key: KeyFor<Row, string | null>, label: string, def: DefinitionKey): Column<Row> {
+function text<Row>(key: KeyFor<Row, string | null>, label: string, def: DefinitionKey, more?: More<Row>): Column<Row> {
   const value = (row: Row) => row[key] as string | null;
-  return {
-    key,
-    label,
-    def,
-    widthPx: TEXT_PX,
-    isCut: true,
-    isNumber: false,
-    value,
-    text: (row) => value(row) ?? '(unknown)',
-  };
+  const column = { key, label, def, widthPx: TEXT_PX, isCut: true, isNumber: false };
+  return { ...column, value, text: (row) => value(row) ?? '(unknown)', ...more };
 }
 
 /** `format` must accept null where the member may be null. */
@@ -197,13 +187,10 @@ function number<Row>(
   label: string,
   def: DefinitionKey,
   format: (value: number) => string,
+  more?: More<Row>,
 ): Column<Row> {
   const value = (row: Row) => row[key] as number;
-  return { key, label, def, widthPx: NUMBER_PX, isNumber: true, value, text: (row) => format(value(row)) };
-}
-
-function leaves<Row>(order: number, column: Column<Row>): Column<Row> {
-  return { ...column, leaves: order };
+  return { key, label, def, widthPx: NUMBER_PX, isNumber: true, value, text: (row) => format(value(row)), ...more };
 }
 
 /** Failed calls, with their share of all ended calls; highlighted above 0. */
@@ -217,12 +204,13 @@ function failed<Row extends { readonly errors: number }>(def: DefinitionKey, end
 }
 
 /** Sorted as numbers, which is faster than as strings, and shown in the reader's time zone. */
-function time<Row>(key: KeyFor<Row, string>, label: string, def: DefinitionKey): Column<Row> {
+function time<Row>(key: KeyFor<Row, string>, label: string, def: DefinitionKey, more: More<Row>): Column<Row> {
   const value = (row: Row) => Date.parse(row[key] as string);
   return {
     ...{ key, label, def, widthPx: TIME_PX, isNumber: false, value },
     text: (row, nowMs) => formatTime(value(row), nowMs),
     csv: (row) => row[key] as string,
     detail: (row, nowMs) => `${formatTime(value(row), nowMs)} (${formatUtc(value(row))})`,
+    ...more,
   };
 }
