@@ -9,18 +9,17 @@ import { Header } from './header.tsx';
 import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import { Keys } from './keys.tsx';
-import { type PageState, readNowMs, type Shown } from './page-state.ts';
+import { type PageState, readNowMs, type Shown, type Store } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
-import type { Store } from './store.ts';
 import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
 interface AppProps {
-  readonly store: Store<PageState>;
+  readonly store: Store;
   readonly onCredential: (credential: Credential) => void;
 }
 
@@ -73,7 +72,7 @@ function ForPrograms({ path, state: { live, credential } }: { path: string; stat
 }
 
 /** Each choice is a step back, but not each letter of a filter. */
-function changeView(store: Store<PageState>, change: Partial<TableView>): void {
+function changeView(store: Store, change: Partial<TableView>): void {
   const { route } = store.state;
   const next = { ...route, view: { ...route.view, ...change } };
   const [method, hash] = [change.filter === undefined ? 'pushState' : 'replaceState', formatRoute(next)] as const;
@@ -82,7 +81,7 @@ function changeView(store: Store<PageState>, change: Partial<TableView>): void {
 }
 
 interface NumbersProps extends Omit<Shown, 'points' | 'minute' | 'onView'> {
-  readonly store: Store<PageState>;
+  readonly store: Store;
 }
 
 function Numbers({ store, ...props }: NumbersProps) {

@@ -1,5 +1,21 @@
-/** Formats times in the reader's zone, and failed calls with their share. */
+/** Formats times in the reader's zone, failed calls with their share, and parts of sessions. */
 import { formatCount, formatPercent } from '../base/figures.ts';
+import type { ConnectionType, SessionRow } from './live-data.ts';
+
+const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
+  REST: 'REST',
+  COMET_WEBSOCKET: 'Comet, WebSocket',
+  COMET_LONG_POLLING: 'Comet, long-polling',
+};
+
+export function describeConnection(type: ConnectionType): string {
+  return CONNECTIONS[type] ?? type;
+}
+
+/** E.g. `anna`, or `anna (unverified)` if nothing has proven the name. */
+export function describeUser({ userName, verified }: Pick<SessionRow, 'userName' | 'verified'>): string {
+  return `${userName ?? '(unknown)'}${verified ? '' : ' (unverified)'}`;
+}
 
 /** `71 (12 %)`: the failed calls and their share of `ended`; `0` if none failed. */
 export function formatFailed(failed: number, ended: number): string {

@@ -2,9 +2,8 @@
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import type { Figure } from './figure-list.tsx';
-import { formatFailed, formatTime } from './format.ts';
+import { describeConnection, formatFailed, formatTime } from './format.ts';
 import type { CallRow, ItemDetails, ItemMinute, MetricsDocument, SessionRow } from './live-data.ts';
-import { describeConnection } from './table-columns.ts';
 
 const MS_PER_S = 1_000;
 

@@ -5,6 +5,7 @@ import { DataTable, type TableProps } from './data-table.tsx';
 import { explain } from './explanations.tsx';
 import { FigureList } from './figure-list.tsx';
 import { CsvButton } from './filtered-table.tsx';
+import { describeUser } from './format.ts';
 import { ItemCharts } from './item-charts.tsx';
 import { rowsOfSession, selectCallFacts, selectObjectFacts, selectSessionFacts } from './item-facts.ts';
 import type {
@@ -22,7 +23,6 @@ import { formatRoute } from './route.ts';
 import { parseCalls } from './rows.ts';
 import {
   createCallerColumns,
-  describeUser,
   OBSERVER_COLUMNS,
   RUNNING_COLUMNS_OF_NAME,
   SESSION_CALL_COLUMNS,

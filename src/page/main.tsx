@@ -5,12 +5,11 @@
 import { render } from 'preact';
 import { Api, type Credential } from './api.ts';
 import { App } from './app.tsx';
-import { createInitialState, type PageState } from './page-state.ts';
+import { createInitialState, Store } from './page-state.ts';
 import { Poller } from './poller.ts';
 import { formatRoute, keepRange, parseRoute } from './route.ts';
-import { Store } from './store.ts';
 
-const store = new Store<PageState>(createInitialState(parseRoute(location.hash)));
+const store = new Store(createInitialState(parseRoute(location.hash)));
 const api = new Api();
 const poller = new Poller(api, store);
 

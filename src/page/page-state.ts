@@ -23,10 +23,10 @@ export type Connection =
   | { readonly kind: 'refused'; readonly detail: string };
 
 /** Rows of the last table that was read; `kind` and `application` tell whether it is still the open one. */
-export interface TableState<K extends TableKind = TableKind> {
-  readonly kind: K;
+export interface TableState {
+  readonly kind: TableKind;
   readonly application: string;
-  readonly rows: RowsOf[K];
+  readonly rows: RowsOf[TableKind];
 }
 
 /** The open call, object or session. */
@@ -53,6 +53,31 @@ export interface PageState {
   readonly rules: readonly VerdictRule[];
   readonly route: Route;
   readonly credential: Credential['kind'];
+}
+
+/** Holds the state of the page. */
+export class Store {
+  readonly #listeners = new Set<() => void>();
+  #state: PageState;
+
+  constructor(initial: PageState) {
+    this.#state = initial;
+  }
+
+  get state(): PageState {
+    return this.#state;
+  }
+
+  update(change: (state: PageState) => PageState): void {
+    this.#state = change(this.#state);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Returns a function that unsubscribes. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 }
 
 /** What the parts of the page show, besides the header. */

@@ -9,25 +9,25 @@ import {
   lastSeq,
   type PageState,
   requiresSignIn,
+  type Store,
   type TableState,
   withLive,
   withoutLive,
 } from './page-state.ts';
 import { formatSegment, PERSONAL_TABLES } from './route.ts';
 import { type Columns, parseCalls, parseRows } from './rows.ts';
-import type { Store } from './store.ts';
 
 const PERIOD_MS = 2_000;
 
 export class Poller {
   readonly #api: Api;
-  readonly #store: Store<PageState>;
+  readonly #store: Store;
   #timer: number | undefined;
   #isAsking = false;
   /** The running round is outdated: another one was requested meanwhile. */
   #isStale = false;
 
-  constructor(api: Api, store: Store<PageState>) {
+  constructor(api: Api, store: Store) {
     this.#api = api;
     this.#store = store;
   }
@@ -107,30 +107,23 @@ export class Poller {
   }
 
   async #table(live: Live, application: string, kind: TableKind): Promise<Partial<PageState>> {
-    const rows = await (kind === 'running' || kind === 'slowest'
-      ? this.#calls(live, application, kind)
-      : this.#rows(application, kind));
-    return rows === undefined ? {} : { table: { kind, application, rows } as TableState };
-  }
-
-  async #rows(application: string, kind: TableKind): Promise<readonly object[] | undefined> {
-    const answer = await this.#api.get<Columns>(`live/${encodeURIComponent(formatSegment(application))}/${kind}`);
-    return answer.kind === 'ok' ? parseRows(answer.value) : undefined;
-  }
-
-  async #calls(live: Live, application: string, kind: 'running' | 'slowest'): Promise<readonly object[] | undefined> {
-    const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
-    const answer = await this.#api.get<readonly SingleCall[]>(path);
-    return answer.kind === 'ok' ? parseCalls(answer.value, live.clientTimeoutSeconds) : undefined;
+    if (kind === 'running' || kind === 'slowest') {
+      const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
+      const calls = await this.#api.get<readonly SingleCall[]>(path);
+      if (calls.kind !== 'ok') return {};
+      return { table: { kind, application, rows: parseCalls(calls.value, live.clientTimeoutSeconds) } };
+    }
+    const answer = await this.#api.get<Columns>(formatLivePath(application, kind));
+    if (answer.kind !== 'ok') return {};
+    return { table: { kind, application, rows: parseRows(answer.value) as TableState['rows'] } };
   }
 
   async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
     if (item === undefined) return { item: undefined };
     const key = `${kind}/${item}`;
-    const place = `live/${encodeURIComponent(formatSegment(application))}/${kind}/${encodeURIComponent(item)}`;
     const [metrics, details] = await Promise.all([
       this.#api.get<MetricsDocument>(formatItemPath(application, kind, item)),
-      this.#api.get<ItemDetails>(place),
+      this.#api.get<ItemDetails>(`${formatLivePath(application, kind)}/${encodeURIComponent(item)}`),
     ]);
     const known = this.#store.state.item?.key === key ? this.#store.state.item : undefined;
     const next = { key, details: details.kind === 'ok' ? details.value : known?.details };
@@ -138,6 +131,10 @@ export class Poller {
     if (metrics.kind === 'lost') return {};
     return { item: { ...next, document: known?.document, isGone: metrics.status === 404 } };
   }
+}
+
+function formatLivePath(application: string, kind: TableKind): string {
+  return `live/${encodeURIComponent(formatSegment(application))}/${kind}`;
 }
 
 function formatAdminPath(application: string): string {

@@ -1,7 +1,8 @@
-/** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
+/** The state of the upstream, the JVM, the sidecar and the traffic as sentences: of the last minute, or since a time. */
 import { formatCount, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
-import type { Jvm, Live, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
+import { errorsOf } from './history-points.ts';
+import type { HistoryPoint, Jvm, Live, LiveApplication, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -23,9 +24,18 @@ export function describeSituation(live: Live, nowMs: number): readonly Sentence[
     ...live.certificates.flatMap(describeCertificate),
     ...live.limits.flatMap(({ key, ...count }) => describeReached(key, count, start)),
     ...live.failures.flatMap(({ code, ...count }) =>
-      describeRecent(count, start, (failed) => describeFailure(code, failed)),
+      describeRecent(count, start, (failed) => `${formatCounted(failed, 'exchange')} failed with ${code}`),
     ),
-    ...describeOwnFaults(live, start),
+    ...describeRecent(
+      live.refusedConnections,
+      start,
+      (count) => `${formatWere(count, 'connection')} refused at a limit`,
+    ),
+    ...describeRecent(
+      live.observerErrors,
+      start,
+      (count) => `A fault in the sidecar left ${formatCounted(count, 'exchange')} served but unmeasured`,
+    ),
   ];
 }
 
@@ -67,10 +77,11 @@ export function describeJvm({ state, source, since, reason }: Jvm, nowMs: number
 
 /** Refusals by rest.deny are intended: no warning. */
 function describeReached(key: string, count: RecentCount, start: string): Sentence[] {
-  if (key !== 'rest.deny') return describeRecent(count, start, (hits) => describeLimit(key, hits));
-  const toText = (hits: number) =>
-    `${formatCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
-  return describeRecent(count, start, toText, 'info');
+  if (key === 'rest.deny') {
+    return describeRecent(count, start, (hits) => `${formatWere(hits, 'request')} denied by rest.deny`, 'info');
+  }
+  const times = (hits: number) => (hits === 1 ? 'once' : `${formatCount(hits)} times`);
+  return describeRecent(count, start, (hits) => `Limit ${key} was reached ${times(hits)}`);
 }
 
 /** A warning (or `tone`) if it happened in the last minute. Older events are information, with their start time. */
@@ -85,34 +96,98 @@ function describeRecent(
   return [{ tone: 'info', text: `${toText(sinceStart)} since ${start}, but not in the last minute.` }];
 }
 
-function describeLimit(key: string, hits: number): string {
-  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${formatCount(hits)} times`}`;
-}
-
-function describeFailure(code: string, count: number): string {
-  return `${formatCounted(count, 'exchange')} failed with ${code}`;
-}
-
-function describeOwnFaults({ refusedConnections, observerErrors }: Live, start: string): Sentence[] {
-  return [
-    ...describeRecent(
-      refusedConnections,
-      start,
-      (count) => `${formatCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
-    ),
-    ...describeRecent(
-      observerErrors,
-      start,
-      (count) => `A fault in the sidecar left ${formatCounted(count, 'exchange')} served but unmeasured`,
-    ),
-  ];
-}
-
 /** E.g. `1 request`, `5 requests`. */
-export function formatCounted(count: number, noun: string): string {
+function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** E.g. `1 request was`, `5 requests were`. */
+function formatWere(count: number, noun: string): string {
+  return `${formatCounted(count, noun)} ${count === 1 ? 'was' : 'were'}`;
 }
 
 function withStop(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;
+}
+
+export interface NewsSources {
+  readonly live: Live;
+  readonly application: LiveApplication;
+  readonly points: readonly HistoryPoint[];
+  readonly restartedAtMs: number | undefined;
+  readonly nowMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+/** For the example: the usual address of a server on the same machine. */
+const EXAMPLE_UPSTREAM = 'http://127.0.0.1:8080';
+
+/** Explains an empty page: a start, a restart, no traffic, or traffic outside of the application. */
+export function explainTraffic(sources: NewsSources): readonly Sentence[] {
+  return [...explainBeginning(sources), ...describeTraffic(sources)].map((text): Sentence => ({ tone: 'info', text }));
+}
+
+function explainBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[] {
+  const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
+  // After an hour the charts no longer reach back to the restart.
+  if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS)
+    return [`The sidecar was restarted at ${formatTime(restartedAtMs, nowMs)}: the charts begin there.`];
+  if (sinceStartS >= 60) return [];
+  return [
+    `Measuring began ${formatSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`,
+  ];
+}
+
+function describeTraffic(sources: NewsSources): string[] {
+  const { live, application, points, nowMs } = sources;
+  if (!isQuiet(application, points)) return live.outside.inMinute === 0 ? [] : [describeOutsideOfMinute(live, nowMs)];
+  const startMs = Date.parse(live.startTime);
+  const first = points[0];
+  const sinceMs = first === undefined ? startMs : Math.max(startMs, (first.t - first.seconds) * 1000);
+  const { name, sessions } = application;
+  const none = `No traffic of ${name === '' ? 'the application' : name} has passed since ${formatTime(sinceMs, nowMs)}.`;
+  if (sessions.created > 0) return live.outside.inMinute === 0 ? [none] : [none, describeOutsideOfMinute(live, nowMs)];
+  if (live.outside.sinceStart === 0)
+    return [`${none} Clients have to call the sidecar's port instead of the server's.`];
+  const outside = `${formatPassed(live, live.outside.sinceStart)} since ${formatTime(startMs, nowMs)}${formatPlaces(live)}.`;
+  return [none, outside + explainOther(live), formatUpstreamExample(live)];
+}
+
+function isQuiet({ sessions }: LiveApplication, points: readonly HistoryPoint[]): boolean {
+  const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
+  const traffic = points.map(
+    (point) => point.rpc.count + point.sba.count + errorsOf(point) + point.values + point.aborted + point.sessions,
+  );
+  return active === 0 && traffic.every((count) => count === 0);
+}
+
+function describeOutsideOfMinute(live: Live, nowMs: number): string {
+  const passed = `${formatPassed(live, live.outside.inMinute)} in the last minute.`;
+  if (live.outside.segments === null) return passed;
+  return `${passed} Since ${formatTime(Date.parse(live.startTime), nowMs)}${formatPlaces(live)}.${explainOther(live)}`;
+}
+
+/** `5 requests passed outside /smartWeb`. */
+function formatPassed({ applications }: Live, count: number): string {
+  return `${formatCounted(count, 'request')} passed outside ${applications.map(({ name }) => `/${name}`).join(' and ')}`;
+}
+
+/** `: /plant 3, (other) 2`, most frequent first. */
+function formatPlaces({ outside: { segments, other } }: Live): string {
+  if (segments === null) return '; their paths need the role sessions';
+  const places = segments.map(({ segment, requests }) => `/${segment} ${formatCount(requests)}`);
+  return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${formatCount(other)}`])].join(', ')}`;
+}
+
+function explainOther({ outside: { other } }: Live): string {
+  return (other ?? 0) === 0
+    ? ''
+    : ' (other) are rare paths, and those that do not look like the name of an application.';
+}
+
+function formatUpstreamExample({ outside: { segments } }: Live): string {
+  const found = segments?.find(({ segment }) => !segment.includes('\ufffd'))?.segment;
+  const path = found === undefined ? '<its path>' : encodeURIComponent(found);
+  const which = found === undefined ? 'one of these paths is the application' : `/${found} is the application`;
+  return `If ${which}, start the sidecar with it: --upstream ${EXAMPLE_UPSTREAM}/${path}`;
 }

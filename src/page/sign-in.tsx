@@ -1,8 +1,8 @@
 /** The sign-in form. Its input stays in memory and is gone with the page. */
-import { useId, useState } from 'preact/hooks';
+import { useId } from 'preact/hooks';
 import type { Credential } from './api.ts';
 
-export interface SignInProps {
+interface SignInProps {
   readonly detail: string;
   /** A credential was sent and rejected. */
   readonly wasTried: boolean;
@@ -10,9 +10,6 @@ export interface SignInProps {
 }
 
 export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
-  const [user, setUser] = useState('');
-  const [password, setPassword] = useState('');
-  const [token, setToken] = useState('');
   return (
     <section class="panel sign-in" aria-labelledby="sign-in-heading">
       <h2 id="sign-in-heading">Sign in to the monitoring port</h2>
@@ -20,26 +17,20 @@ export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
         {wasTried ? `That was not accepted. ${detail}` : detail}
       </p>
       <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onCredential({ kind: 'password', user, password });
-        }}
+        onSubmit={onSubmit((read) =>
+          onCredential({ kind: 'password', user: read('username'), password: read('current-password') }),
+        )}
       >
         <h3>With a user name</h3>
-        <Field label="User" name="username" value={user} onValue={setUser} />
-        <Field label="Password" name="current-password" isSecret value={password} onValue={setPassword} />
+        <Field label="User" name="username" />
+        <Field label="Password" name="current-password" isSecret />
         <button type="submit" class="primary">
           Sign in
         </button>
       </form>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onCredential({ kind: 'token', token: token.trim() });
-        }}
-      >
+      <form onSubmit={onSubmit((read) => onCredential({ kind: 'token', token: read('off').trim() }))}>
         <h3>With a token</h3>
-        <Field label="Token" name="off" isSecret value={token} onValue={setToken} />
+        <Field label="Token" name="off" isSecret />
         <button type="submit" class="primary">
           Use this token
         </button>
@@ -54,26 +45,25 @@ export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
   );
 }
 
-interface FieldProps {
-  readonly label: string;
-  /** Value of `autocomplete`, for the browser's password manager. */
-  readonly name: 'username' | 'current-password' | 'off';
-  readonly isSecret?: boolean;
-  readonly value: string;
-  readonly onValue: (value: string) => void;
+/** Value of `autocomplete`, for the browser's password manager. */
+type FieldName = 'username' | 'current-password' | 'off';
+
+/** `use` reads the fields by their names. */
+function onSubmit(use: (read: (name: FieldName) => string) => void) {
+  return (event: Event & { readonly currentTarget: HTMLFormElement }) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    use((name) => String(fields.get(name)));
+  };
 }
 
-function Field({ label, name, isSecret, value, onValue }: FieldProps) {
+function Field({ label, name, isSecret = false }: { label: string; name: FieldName; isSecret?: boolean }) {
   const id = useId();
-  const onInput = (event: { readonly currentTarget: HTMLInputElement }) => onValue(event.currentTarget.value);
+  const attributes = { id, name, autocomplete: name, required: true } as const;
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {isSecret === true ? (
-        <input id={id} type="password" autocomplete={name} required value={value} onInput={onInput} />
-      ) : (
-        <input id={id} type="text" autocomplete={name} required value={value} onInput={onInput} />
-      )}
+      {isSecret ? <input type="password" {...attributes} /> : <input type="text" {...attributes} />}
     </div>
   );
 }

@@ -2,29 +2,19 @@
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { Subject, Verdict, VerdictRule } from './live-data.ts';
-import { explainTraffic } from './news.ts';
 import type { Connection, PageState, Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
-import { describeSituation, type Sentence } from './sentences.ts';
+import { describeSituation, explainTraffic, type Tone } from './sentences.ts';
 import { Time } from './time.tsx';
 
-const SUBJECTS: Readonly<Record<Subject, string>> = {
-  server: 'Server',
-  network: 'Network',
-  client: 'Client',
-  sidecar: 'Sidecar',
-  nobody: 'All well',
-  unknown: 'Quiet',
-};
-
-const TONES: Readonly<Record<Subject, string>> = {
-  server: 'bad',
-  network: 'bad',
-  client: 'warn',
-  sidecar: 'warn',
-  nobody: 'good',
-  unknown: 'info',
+const SUBJECTS: Readonly<Record<Subject, { readonly label: string; readonly tone: Tone }>> = {
+  server: { label: 'Server', tone: 'bad' },
+  network: { label: 'Network', tone: 'bad' },
+  client: { label: 'Client', tone: 'warn' },
+  sidecar: { label: 'Sidecar', tone: 'warn' },
+  nobody: { label: 'All well', tone: 'good' },
+  unknown: { label: 'Quiet', tone: 'info' },
 };
 
 /** `onRules`: called when the reader opens or closes the rules. */
@@ -32,15 +22,16 @@ export function Situation({ onRules, ...shown }: Shown & { onRules: (areOpen: bo
   const { state, live, application, nowMs } = shown;
   const { verdict } = application;
   const { restartedAtMs, rules } = state;
+  const { label, tone } = SUBJECTS[verdict.subject];
   const sentences = [...describeSituation(live, nowMs), ...explainTraffic({ ...shown, restartedAtMs })];
   return (
-    <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
+    <section class={`panel situation ${tone}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">
         Is it the server, the network, or a client?
       </h2>
       <p class="verdict">
         <button type="button" class="badge" {...explained('verdict')}>
-          {SUBJECTS[verdict.subject]}
+          {label}
         </button>
         <span class="verdict-text">
           {verdict.text}{' '}
@@ -74,7 +65,7 @@ function Suspect({ application, verdict: { kind, name } }: { application: string
 }
 
 /** A different shape per tone: colour alone is lost on readers who cannot see it. */
-function Sign({ tone }: Pick<Sentence, 'tone'>) {
+function Sign({ tone }: { tone: Tone }) {
   const paths = {
     good: 'M3 8.5l3.2 3.2L13 5',
     info: 'M8 7v5M8 4v.5',
@@ -106,21 +97,16 @@ function Rules({ rules, onToggle }: { rules: readonly VerdictRule[]; onToggle: (
 }
 
 /** Shown instead of live numbers. */
-export function ConnectionNotice({ state }: { state: PageState }) {
-  const { connection } = state;
-  const text = describeNotice(connection);
-  if (text === undefined) return null;
+export function ConnectionNotice({ state: { connection } }: { state: PageState }) {
+  if (connection.kind !== 'lost' && connection.kind !== 'refused') return null;
   return (
     <p class={`notice ${connection.kind}`} role="alert">
-      {text}
+      {connection.kind === 'lost' ? describeLoss(connection) : connection.detail}
     </p>
   );
 }
 
-function describeNotice(connection: Connection): string | undefined {
-  if (connection.kind === 'refused') return connection.detail;
-  if (connection.kind !== 'lost') return undefined;
-  const { sinceMs, reason } = connection;
+function describeLoss({ sinceMs, reason }: Extract<Connection, { kind: 'lost' }>): string {
   if (sinceMs === undefined) return `The monitoring port cannot be reached (${reason}). Trying again every 2 s.`;
   return `The connection to the sidecar has been lost since ${formatTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
 }

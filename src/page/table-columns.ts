@@ -1,7 +1,7 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import { formatFailed, formatTime, formatUtc } from './format.ts';
+import { describeConnection, describeUser, formatFailed, formatTime, formatUtc } from './format.ts';
 import type { SessionCall, SessionObject } from './item-facts.ts';
 import type { CallerRow, CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
@@ -14,21 +14,6 @@ const NUMBER_PX = 72;
 const ERRORS_PX = 124;
 const TIME_PX = 96;
 const TEXT_PX = 140;
-
-const CONNECTIONS: Readonly<Record<ConnectionType, string>> = {
-  REST: 'REST',
-  COMET_WEBSOCKET: 'Comet, WebSocket',
-  COMET_LONG_POLLING: 'Comet, long-polling',
-};
-
-export function describeConnection(type: ConnectionType): string {
-  return CONNECTIONS[type] ?? type;
-}
-
-/** E.g. `anna`, or `anna (unverified)` if nothing has proven the name. */
-export function describeUser({ userName, verified }: Pick<SessionRow, 'userName' | 'verified'>): string {
-  return `${userName ?? '(unknown)'}${verified ? '' : ' (unverified)'}`;
-}
 
 /** The spark line, with null for the time before the sidecar's start. `seq` is its newest step. */
 export function measuredSteps({ spark }: CallRow, seq: number): readonly (number | null)[] {

@@ -3,14 +3,13 @@ import { formatCount, formatDuration } from '../base/figures.ts';
 import { type Cells, Cut } from './data-table.tsx';
 import { FigureList } from './figure-list.tsx';
 import { FilteredTable } from './filtered-table.tsx';
+import { describeConnection, describeUser } from './format.ts';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { Shown, TableState } from './page-state.ts';
 import { formatRoute, PERSONAL_TABLES } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
   CALL_COLUMNS,
-  describeConnection,
-  describeUser,
   measuredSteps,
   OBJECT_COLUMNS,
   PATH_COLUMNS,

@@ -2,8 +2,7 @@
 import { expect, it } from 'vitest';
 import { formatTime } from '../../../src/page/format.ts';
 import type { Live, Outside } from '../../../src/page/live-data.ts';
-import { explainTraffic, type NewsSources } from '../../../src/page/news.ts';
-import { describeSituation } from '../../../src/page/sentences.ts';
+import { describeSituation, explainTraffic, type NewsSources } from '../../../src/page/sentences.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
 const msBefore = (seconds: number) => NOW_MS - seconds * 1_000;
