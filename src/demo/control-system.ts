@@ -35,13 +35,6 @@ const PREFIX = `${ROOT}api/rest/v0/`;
 const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 16 * 1024;
 
-interface SampleControlSystemOptions {
-  /** Determines times and failures. Default: Math.random. */
-  readonly random?: () => number;
-  /** Factor on the time of every call; 0 answers at once. Default 1. */
-  readonly slowness?: number;
-}
-
 interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -50,7 +43,6 @@ interface Answer {
 const NOT_FOUND: Answer = { status: 404, body: { error: 'not found' } };
 
 export class SampleControlSystem {
-  readonly #random: () => number;
   readonly #slowness: number;
   readonly #server: Server;
   readonly #stopping = new AbortController();
@@ -60,9 +52,9 @@ export class SampleControlSystem {
   readonly #sbas = new Map(SAMPLE_SBAS.map((sba) => [sba.path, sba]));
   readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(createAuthFields(account))[0]));
 
-  constructor(options: SampleControlSystemOptions = {}) {
-    this.#random = options.random ?? Math.random;
-    this.#slowness = options.slowness ?? 1;
+  /** `slowness`: factor on the time of every call; 0 answers at once. */
+  constructor({ slowness = 1 }: { readonly slowness?: number } = {}) {
+    this.#slowness = slowness;
     this.#server = createServer((request, response) => {
       // Clients may always leave in the middle of an answer.
       this.#serve(request, response).catch(() => response.destroy());
@@ -133,14 +125,14 @@ export class SampleControlSystem {
   /** Waits for the duration of the call and returns its status; 404 for an unknown call. */
   async #work(call: SampleRpc | undefined): Promise<number> {
     if (call === undefined) return 404;
-    const fails = this.#random() < call.failureShare;
-    const ms = (call.minMs + this.#random() * (call.maxMs - call.minMs)) * this.#slowness;
+    const fails = Math.random() < call.failureShare;
+    const ms = (call.minMs + Math.random() * (call.maxMs - call.minMs)) * this.#slowness;
     if (ms > 0) await wait(ms, undefined, { signal: this.#stopping.signal });
     return fails ? 500 : 200;
   }
 
   #values(kind: 'archive' | 'object'): Answer {
-    const rows = Array.from({ length: kind === 'archive' ? 60 : 1 }, () => Math.round(this.#random() * 1000) / 10);
+    const rows = Array.from({ length: kind === 'archive' ? 60 : 1 }, () => Math.round(Math.random() * 1000) / 10);
     return { status: 200, body: { values: rows } };
   }
 
