@@ -42,8 +42,6 @@ const MIB = 1024 * 1024;
 /** Axis steps for counts, which are whole numbers. */
 const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
-
 export function selectCharts(kind: CallKind, { jvm, server }: Pick<Live, 'jvm' | 'server'>): readonly ChartSpec[] {
   const traffic = [RATE, createDurationChart(kind), TIMES, ERRORS];
   if (jvm.state === 'none') return traffic;
@@ -79,7 +77,7 @@ const RATE: ChartSpec = {
 function createDurationChart(kind: CallKind): ChartSpec {
   return {
     id: 'duration',
-    title: `Duration of ${KIND_NAMES[kind]} calls`,
+    title: `Duration of ${kind.toUpperCase()} calls`,
     def: 'chart.duration',
     minTop: 0.001,
     format: formatDuration,

@@ -108,13 +108,7 @@ function usePlace() {
   return { box, ...place };
 }
 
-interface HeadProps<Row> {
-  readonly column: Column<Row>;
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
-}
-
-function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
+function Head<Row>({ column, sort, onSort }: { column: Column<Row> } & Pick<TableProps<Row>, 'sort' | 'onSort'>) {
   const isSorted = sort.key === column.key;
   const direction = sort.isDescending ? 'descending' : 'ascending';
   const next = isSorted ? { key: column.key, isDescending: !sort.isDescending } : firstSort(column);
@@ -135,14 +129,9 @@ function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   );
 }
 
-interface LineProps<Row> {
-  readonly row: Row;
-  readonly index: number;
-  readonly table: TableProps<Row>;
-  readonly layout: Layout<Row>;
-}
-
-function Line<Row>({ row, index, table: { columns, cells, href, nowMs }, layout }: LineProps<Row>) {
+function Line<Row>(props: { row: Row; index: number; table: TableProps<Row>; layout: Layout<Row> }) {
+  const { row, index, layout } = props;
+  const { columns, cells, href, nowMs } = props.table;
   const details = describeRow(columns, row, nowMs);
   return (
     <tr aria-rowindex={index} onClick={followLink}>

@@ -12,12 +12,13 @@ export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' |
   readonly hasErrors?: (row: Row) => boolean;
   readonly view: TableView;
   readonly onView: (change: Partial<TableView>) => void;
-  /** The text to filter by. */
-  readonly filterText: (row: Row) => string;
+  /** The text to filter by, if it is not the key. */
+  readonly filterText?: (row: Row) => string;
 }
 
 export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
-  const { caption, columns, rows, sortedBy, hasErrors, filterText, view, onView } = props;
+  const { caption, columns, rows, sortedBy, hasErrors, view, onView } = props;
+  const { filterText = props.keyOf } = props;
   const { filter, onlyErrors } = view;
   const sort = useMemo(() => view.sort ?? { key: sortedBy, isDescending: true }, [view, sortedBy]);
   const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);

@@ -14,12 +14,6 @@ export function append(known: readonly HistoryPoint[], fresh: readonly HistoryPo
   return added.length === 0 ? known : [...known, ...added].slice(-MAX_POINTS);
 }
 
-/** Points whose step ended within the last `seconds` before `nowS`. */
-export function within(points: readonly HistoryPoint[], nowS: number, seconds: number): readonly HistoryPoint[] {
-  const first = points.findIndex((point) => point.t > nowS - seconds);
-  return first === -1 ? [] : points.slice(first);
-}
-
 /** What charts and figures show of a step, or of the last minute as one long step. */
 export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values'>;
 

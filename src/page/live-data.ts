@@ -57,7 +57,7 @@ export interface Verdict {
   readonly since: string;
 }
 
-/** Calls of the last minute, of all kinds. Times are in seconds. */
+/** Calls of the last minute, of all kinds. */
 export interface MinuteOfCalls {
   readonly ok: number;
   readonly clientErrors: number;
@@ -65,12 +65,6 @@ export interface MinuteOfCalls {
   readonly unanswered: number;
   readonly aborted: number;
   readonly late: number;
-  readonly durationS: number;
-  readonly clientWaitS: number;
-  readonly longWaits: number;
-  /** Requests that are no calls. */
-  readonly unclassified: number;
-  readonly misplaced: number;
 }
 
 /** The increments of a counter. */
@@ -98,8 +92,6 @@ export interface ServerCapacity {
   readonly 'process.memory'?: number;
   readonly 'process.descriptors.open'?: number;
   readonly 'process.descriptors.max'?: number;
-  /** In the last thread dump. */
-  readonly deadlock?: { readonly threads: number; readonly at: string; readonly file: string };
 }
 
 export interface LiveApplication {
@@ -202,17 +194,21 @@ export interface ObjectRow {
   readonly rate: number;
 }
 
-export interface SessionRow {
+/** What identifies a session, and its errors. */
+interface SessionOfUser {
   readonly id: string;
   readonly userName: string | null;
-  readonly connectionType: ConnectionType;
-  readonly createTime: string;
-  readonly lastActivityTime: string;
-  readonly remoteAddress: string;
-  readonly requests: number;
-  readonly errors: number;
   /** False: nothing has proven the name. */
   readonly verified: boolean;
+  readonly remoteAddress: string;
+  readonly connectionType: ConnectionType;
+  readonly errors: number;
+}
+
+export interface SessionRow extends SessionOfUser {
+  readonly createTime: string;
+  readonly lastActivityTime: string;
+  readonly requests: number;
 }
 
 /** A call that runs, or one of the slowest that ended: an element of `d2/calls` or `d2/calls/slowest`. */
@@ -278,15 +274,9 @@ export interface ItemMinute {
 }
 
 /** A current session that has called a name, or monitors an object. */
-export interface CallerRow {
-  readonly id: string;
-  readonly userName: string | null;
-  readonly verified: boolean;
-  readonly remoteAddress: string;
-  readonly connectionType: ConnectionType;
+export interface CallerRow extends SessionOfUser {
   /** Answered calls, or received values. */
   readonly count: number;
-  readonly errors: number;
   readonly subscriptions: number;
 }
 
@@ -305,7 +295,6 @@ export interface ItemDetails {
 
 /** The part of Dropwizard's JSON that the views of one item read. */
 export interface MetricsDocument {
-  readonly gauges: Readonly<Record<string, { readonly value: number | string }>>;
   readonly counters: Readonly<Record<string, { readonly count: number }>>;
   readonly meters: Readonly<Record<string, Readonly<Record<string, number | string>>>>;
   readonly timers: Readonly<Record<string, Readonly<Record<string, number | string>>>>;

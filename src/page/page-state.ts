@@ -117,16 +117,6 @@ export function readNowMs({ live, liveAtMs }: PageState, pageMs: number): number
   return live === undefined ? 0 : Date.parse(live.now) + (pageMs - liveAtMs);
 }
 
-/** The highest known `seq`; undefined before the first point. */
-export function lastSeq({ histories }: PageState): number | undefined {
-  let last: number | undefined;
-  for (const points of histories.values()) {
-    const seq = points.at(-1)?.seq;
-    if (seq !== undefined && (last === undefined || seq > last)) last = seq;
-  }
-  return last;
-}
-
 /** Whether `live` comes from another process, so that its whole history must be requested. */
 export function isOtherProcess(state: PageState, live: Live): boolean {
   return state.live !== undefined && state.live.startTime !== live.startTime;

@@ -6,7 +6,6 @@ import type { Api } from './api.ts';
 import type { ItemDetails, Live, MetricsDocument, SingleCall, TableKind, VerdictRule } from './live-data.ts';
 import {
   isOtherProcess,
-  lastSeq,
   type PageState,
   requiresSignIn,
   type Store,
@@ -63,10 +62,9 @@ export class Poller {
 
   /** Returns the wait for the next round; undefined: none until `now` is called. Never rejects. */
   async #round(): Promise<number | undefined> {
-    const since = lastSeq(this.#store.state);
-    const asked = since === undefined ? 'live' : `live?since=${since}`;
-    let answer = await this.#api.get<Live>(asked);
-    if (answer.kind === 'ok' && since !== undefined && isOtherProcess(this.#store.state, answer.value)) {
+    const known = this.#store.state.live;
+    let answer = await this.#api.get<Live>(known === undefined ? 'live' : `live?since=${known.seq}`);
+    if (answer.kind === 'ok' && isOtherProcess(this.#store.state, answer.value)) {
       answer = await this.#api.get<Live>('live');
     }
     if (answer.kind !== 'ok') {

@@ -2,7 +2,8 @@
 import { formatCount, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
 import { errorsOf } from './history-points.ts';
-import type { HistoryPoint, Jvm, Live, LiveApplication, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
+import type { Jvm, Live, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
+import type { PageState, Shown } from './page-state.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -110,13 +111,7 @@ function withStop(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;
 }
 
-export interface NewsSources {
-  readonly live: Live;
-  readonly application: LiveApplication;
-  readonly points: readonly HistoryPoint[];
-  readonly restartedAtMs: number | undefined;
-  readonly nowMs: number;
-}
+export type NewsSources = Pick<Shown, 'live' | 'application' | 'points' | 'nowMs'> & Pick<PageState, 'restartedAtMs'>;
 
 const HOUR_MS = 3_600_000;
 /** For the example: the usual address of a server on the same machine. */
@@ -140,7 +135,7 @@ function explainBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[]
 
 function describeTraffic(sources: NewsSources): string[] {
   const { live, application, points, nowMs } = sources;
-  if (!isQuiet(application, points)) return live.outside.inMinute === 0 ? [] : [describeOutsideOfMinute(live, nowMs)];
+  if (!isQuiet(sources)) return live.outside.inMinute === 0 ? [] : [describeOutsideOfMinute(live, nowMs)];
   const startMs = Date.parse(live.startTime);
   const first = points[0];
   const sinceMs = first === undefined ? startMs : Math.max(startMs, (first.t - first.seconds) * 1000);
@@ -153,7 +148,7 @@ function describeTraffic(sources: NewsSources): string[] {
   return [none, outside + explainOther(live), formatUpstreamExample(live)];
 }
 
-function isQuiet({ sessions }: LiveApplication, points: readonly HistoryPoint[]): boolean {
+function isQuiet({ application: { sessions }, points }: NewsSources): boolean {
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   const traffic = points.map(
     (point) => point.rpc.count + point.sba.count + errorsOf(point) + point.values + point.aborted + point.sessions,

@@ -27,7 +27,7 @@ interface TableOf<Row> {
   readonly emptyText: string;
   readonly hasErrors?: (row: Row) => boolean;
   keyOf(row: Row): string;
-  filterText(row: Row): string;
+  filterText?(row: Row): string;
   href(row: Row, application: string): string;
 }
 
@@ -40,7 +40,6 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     sortedBy: 'rate',
     emptyText: 'No object has been monitored or read yet.',
     keyOf: ({ name }) => name,
-    filterText: ({ name }) => name,
     href: ({ name }, application) => formatRoute({ application, table: 'objects', item: name }),
   },
   sessions: {
@@ -61,7 +60,6 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     sortedBy: 'count',
     emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
     keyOf: ({ path }) => path,
-    filterText: ({ path }) => path,
     href: (_row, application) => formatRoute({ application, table: 'unclassified' }),
   },
 };
@@ -71,7 +69,6 @@ function callsTable(table: 'rpc' | 'sba', name: string, emptyText: string): Tabl
     ...{ name, columns: CALL_COLUMNS, sortedBy: 'rate', emptyText },
     hasErrors: ({ errors }) => errors > 0,
     keyOf: (row) => row.name,
-    filterText: (row) => row.name,
     href: (row, application) => formatRoute({ application, table, item: row.name }),
   };
 }

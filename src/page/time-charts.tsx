@@ -3,7 +3,6 @@ import { useMemo, useState } from 'preact/hooks';
 import { type CallKind, selectCharts } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { formatTime } from './format.ts';
-import { within } from './history-points.ts';
 import { DEFAULT_RANGE_S, type Shown } from './page-state.ts';
 
 const KINDS: readonly Choosable<CallKind>[] = [
@@ -36,10 +35,11 @@ export function TimeCharts({ state, live, application, points, minute, nowMs, on
   );
   // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
-  const data = useMemo(
-    () => ({ points: within(points, toS, rangeS + stepSeconds), marks, fromS: toS - rangeS, toS }),
-    [points, marks, rangeS, toS, stepSeconds],
-  );
+  const fromS = toS - rangeS;
+  const data = useMemo(() => {
+    const visible = points.filter(({ t }) => t > fromS - stepSeconds);
+    return { points: visible, marks, fromS, toS };
+  }, [points, marks, fromS, toS, stepSeconds]);
   const cursor = useCursor(data.points);
   return (
     <section class="panel charts" aria-labelledby="charts-heading">

@@ -94,16 +94,6 @@ describeInChromium('the live page', (chromium) => {
     expect(await live.namesIn('RPCs')).toEqual(RPCS.map((path) => path.replace('/', '.')));
   });
 
-  it('filters by words and by errors, and counts the remaining rows', async () => {
-    await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('point boiler');
-    expect(await live.namesIn('RPCs')).toEqual(['E.Boiler.SetPoint']);
-    await live.see('1 of 4');
-    await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('');
-    await page.getByLabel('with errors').check();
-    expect(await live.namesIn('RPCs')).toEqual(['E.Reports.Fails']);
-    await page.getByLabel('with errors').uncheck();
-  });
-
   it('explains a number under the pointer, and a focused label, until Escape', async () => {
     await live.table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
     const tooltip = page.locator('.tooltip');
@@ -158,7 +148,6 @@ describeInChromium('the live page', (chromium) => {
     await live.seeHeading('E.Reports.Fails');
     const anna = live.table('Who calls it').getByRole('row', { name: 'anna' });
     await expect.poll(() => anna.innerText()).toContain('5 (100 %)');
-    await live.table('Slowest of the hour').getByRole('row').nth(1).waitFor();
     // All calls are in one minute or two; the keys go to each.
     const slider = page.locator('.item').getByRole('slider', { name: 'Moment on the time axis' });
     await slider.focus();
@@ -229,12 +218,6 @@ describeInChromium('the live page', (chromium) => {
     await row.waitFor();
     expect((await row.locator('td').allInnerTexts())[0]).toMatch(/^[\d.]+ (?:µs|ms|s)$/);
     expect(await violationsOf(page)).toEqual([]);
-    await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('boiler');
-    // Which of them are among the slowest depends on the machine.
-    await expect.poll(() => live.namesIn('Slowest of the hour')).toContain('E.Boiler.SetPoint');
-    const ofBoiler = ['E.Boiler.ReadState', 'E.Boiler.SetPoint', 'H.Boiler.Temperature'];
-    for (const name of await live.namesIn('Slowest of the hour')) expect(ofBoiler).toContain(name);
-    await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('');
     await row.getByRole('link', { name: 'P.Balance.Sum' }).click();
     await live.seeHeading('P.Balance.Sum');
     await live.follow('Not classified');
@@ -242,18 +225,6 @@ describeInChromium('the live page', (chromium) => {
     expect(await violationsOf(page)).toEqual([]);
     await live.follow('RPCs');
     await live.table('RPCs').waitFor();
-  });
-
-  it.each([390, 1_366, 1_920])('has room for names in every table at %i px', async (width) => {
-    await page.setViewportSize({ width, height: 1000 });
-    for (const name of ['RPCs', 'SBAs', 'Objects', 'Sessions', 'Slowest of the hour', 'Not classified']) {
-      await live.follow(name);
-      const head = live.table(name).locator('thead th').first();
-      await head.waitFor();
-      expect([name, ((await head.boundingBox())?.width ?? 0) > 100]).toEqual([name, true]);
-    }
-    expect(await live.excessWidth()).toBe(0);
-    await live.follow('RPCs');
   });
 
   it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {

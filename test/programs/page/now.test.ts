@@ -66,7 +66,13 @@ describeInChromium('the start page', (chromium) => {
     expect(await told.figure('RPC p99').innerText()).toBe('109 ms');
     expect(await legendOf('duration')).toEqual(['last minute', 'p50 10.0 ms', 'p95 79.0 ms', 'p99 109 ms']);
     expect(await told.figure('Errors').innerText()).toBe('18 2.7 % of RPC and SBA');
-    expect(await legendOf('errors')).toEqual(['last minute', 'RPC and SBA 18 (2.7 %)', 'RPC 6', 'SBA 12', 'client left 0']);
+    expect(await legendOf('errors')).toEqual([
+      'last minute',
+      'RPC and SBA 18 (2.7 %)',
+      'RPC 6',
+      'SBA 12',
+      'client left 0',
+    ]);
     expect([await told.figure('Sessions').innerText(), await told.figure('Held polls').innerText()]).toEqual([
       '2',
       '3',
@@ -174,6 +180,7 @@ describeInChromium('the start page', (chromium) => {
     await page.getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
     await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('E. w');
     await expect.poll(names).toEqual(['E.Slow', 'E.Worse']);
+    await told.see('2 of 3');
     await page.getByLabel('with errors').check();
     await expect.poll(names).toEqual(['E.Worse']);
     expect(new URL(page.url()).hash).toBe('#/smartWeb/rpc?sort=name&filter=E.+w&errors=');

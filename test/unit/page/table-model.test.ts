@@ -103,7 +103,6 @@ it('the details of a call have durations in seconds, whatever the unit, and none
 
 it('the details of a session have its calls and its objects, without the totals', () => {
   const { calls, objects } = rowsOfSession({
-    gauges: {},
     counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
     meters: {
       'object.newValues': { count: 5 },
