@@ -10,13 +10,8 @@ import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel }
 import type { SampleLogins } from './logins.ts';
 import { SAMPLE_OBJECTS } from './plant.ts';
 
-interface SampleCometOptions {
-  readonly logins: SampleLogins;
-  /**
-   * Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`.
-   */
-  readonly call: (kind: 'rpc' | 'sba', path: string) => Promise<number>;
-}
+/** Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
+type Call = (kind: 'rpc' | 'sba', path: string) => Promise<number>;
 
 interface Client {
   readonly id: string;
@@ -34,21 +29,23 @@ const MAX_MESSAGE_BYTES = 65_536;
 const CHANGE_SHARE = 0.6;
 
 export class SampleComet {
-  readonly #options: SampleCometOptions;
+  readonly #logins: SampleLogins;
+  readonly #call: Call;
   readonly #clients = new Map<string, Client>();
   readonly #webSockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
   readonly #values = new Map(SAMPLE_OBJECTS.map((name, index) => [name, 20 * (index + 1)]));
   readonly #pushing: NodeJS.Timeout;
   #ids = 0;
 
-  constructor(options: SampleCometOptions) {
-    this.#options = options;
+  constructor(logins: SampleLogins, call: Call) {
+    this.#logins = logins;
+    this.#call = call;
     this.#pushing = setInterval(() => this.#pushValues(), PUSH_EVERY_MS).unref();
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const messages = parseMessages(await text(request));
-    const user = this.#options.logins.userOf(request);
+    const user = this.#logins.userOf(request);
     const replies = await Promise.all(messages.map((message) => this.#reply(message, user)));
     const client = this.#clients.get(messages[0]?.clientId ?? '');
     const values = messages.some(({ channel }) => channel === '/meta/connect') ? (client?.waiting.splice(0) ?? []) : [];
@@ -57,7 +54,7 @@ export class SampleComet {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const user = this.#options.logins.userOf(request);
+    const user = this.#logins.userOf(request);
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('message', (json) => {
         for (const message of parseMessages(String(json))) void this.#answer(message, user, webSocket);
@@ -145,7 +142,7 @@ export class SampleComet {
     const { eventName, interfaceName, rpcName } = call;
     const names = interfaceName === undefined ? [eventName, rpcName] : ['interface', eventName, interfaceName, rpcName];
     const path = (channel === CALL_CHANNELS.java ? ['java', ...names] : names).join('/');
-    const status = await this.#options.call(channel === CALL_CHANNELS.sba ? 'sba' : 'rpc', path);
+    const status = await this.#call(channel === CALL_CHANNELS.sba ? 'sba' : 'rpc', path);
     if (status === 200) return { successful: true, data: { result: 'ok' } };
     return { successful: false, error: `${status}::the call failed` };
   }

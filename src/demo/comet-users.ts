@@ -2,18 +2,13 @@
  * Users with browsers. Each logs in by the form, holds a Comet connection, monitors some objects, and now and then
  * calls something or opens another picture, which monitors other objects. After a lost connection the user comes back.
  */
+import { EventEmitter, once } from 'node:events';
 import { request } from 'undici';
 import { CometClient } from './comet-client.ts';
 import { CALL_CHANNELS, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import { LOGIN_PATH } from './logins.ts';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, type SampleBrowser } from './plant.ts';
 import { pause, pick } from './random.ts';
-
-interface CometUsersOptions {
-  readonly baseUrl: string;
-  /** Mean pause of each user between two actions, in ms. Default 1,500. */
-  readonly pauseMs?: number;
-}
 
 /** The calls of a browser. The last one is slow and fails at times. */
 const CALLS: readonly CometMessage[] = [
@@ -30,29 +25,23 @@ export class CometUsers {
   readonly #baseUrl: string;
   readonly #pauseMs: number;
   readonly #served = new Set<SampleBrowser>();
-  #values = 0;
-  #haveOpened: () => void = () => undefined;
+  readonly #events = new EventEmitter();
   /** Resolves when every browser has got a value. */
-  readonly opened: Promise<void>;
+  readonly opened = once(this.#events, 'opened');
+  /** Of all browsers. */
+  values = 0;
 
-  constructor({ baseUrl, pauseMs = 1_500 }: CometUsersOptions) {
+  /** `pauseMs`: the mean pause of each user between two actions. */
+  constructor({ baseUrl, pauseMs = 1_500 }: { readonly baseUrl: string; readonly pauseMs?: number }) {
     this.#baseUrl = baseUrl;
     this.#pauseMs = pauseMs;
-    this.opened = new Promise((resolve) => {
-      this.#haveOpened = resolve;
-    });
-  }
-
-  get values(): number {
-    return this.#values;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(SAMPLE_BROWSERS.map((browser, index) => this.#comeAndGo(browser, index, signal)));
-  }
-
-  async #comeAndGo(browser: SampleBrowser, index: number, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) await this.#work(browser, index, signal).catch(() => pause(1_000, signal));
+    const browsing = SAMPLE_BROWSERS.map(async (browser, index) => {
+      while (!signal.aborted) await this.#work(browser, index, signal).catch(() => pause(1_000, signal));
+    });
+    await Promise.all(browsing);
   }
 
   /** Never resolves; it ends by rejecting. */
@@ -61,8 +50,8 @@ export class CometUsers {
       ...{ baseUrl: this.#baseUrl, transport: browser.transport, signal },
       cookie: await this.#logIn(browser, signal),
       onValue: () => {
-        this.#values += 1;
-        if (this.#served.add(browser).size === SAMPLE_BROWSERS.length) this.#haveOpened();
+        this.values += 1;
+        if (this.#served.add(browser).size === SAMPLE_BROWSERS.length) this.#events.emit('opened');
       },
     });
     try {

@@ -59,10 +59,9 @@ export class SampleControlSystem {
       // Clients may always leave in the middle of an answer.
       this.#serve(request, response).catch(() => response.destroy());
     });
-    this.#comet = new SampleComet({
-      logins: this.#logins,
-      call: (kind, path) => this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
-    });
+    this.#comet = new SampleComet(this.#logins, (kind, path) =>
+      this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
+    );
     this.#server.on('upgrade', (request, socket: Socket, head) => {
       if (isBelow(request.url, ROOT + COMET_PATH)) this.#comet.upgrade(request, socket, head);
       else socket.destroy();

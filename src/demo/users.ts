@@ -22,19 +22,14 @@ interface SampleRequest {
   readonly hasWrongPassword?: boolean;
 }
 
-interface SampleUsersOptions {
-  readonly baseUrl: string;
-  /** Mean pause of each user between two requests, in milliseconds; default 400. */
-  readonly pauseMs?: number;
-}
-
 export class SampleUsers {
   readonly #baseUrl: string;
   readonly #pauseMs: number;
   /** `byStatus`: answers, e.g. `{ 200: 912, 404: 31 }`. */
   readonly counts = { answered: 0, byStatus: {} as Record<number, number>, unanswered: 0 };
 
-  constructor({ baseUrl, pauseMs = 400 }: SampleUsersOptions) {
+  /** `pauseMs`: the mean pause of each user between two requests. */
+  constructor({ baseUrl, pauseMs = 400 }: { readonly baseUrl: string; readonly pauseMs?: number }) {
     this.#baseUrl = baseUrl;
     this.#pauseMs = pauseMs;
   }

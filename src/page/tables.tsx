@@ -32,22 +32,15 @@ interface TableOf<Row> {
 }
 
 export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number]> } = {
-  rpc: callsTable('rpc', 'RPCs', 'No RPC has been called yet.'),
-  sba: callsTable('sba', 'SBAs', 'No SBA RPC has been called yet.'),
-  objects: {
-    name: 'Objects',
-    columns: OBJECT_COLUMNS,
-    sortedBy: 'rate',
-    emptyText: 'No object has been monitored or read yet.',
-    keyOf: ({ name }) => name,
-    href: ({ name }, application) => formatRoute({ application, table: 'objects', item: name }),
-  },
+  rpc: { ...namesTable('rpc', 'RPCs', CALL_COLUMNS, 'No RPC has been called yet.'), hasErrors },
+  sba: { ...namesTable('sba', 'SBAs', CALL_COLUMNS, 'No SBA RPC has been called yet.'), hasErrors },
+  objects: namesTable('objects', 'Objects', OBJECT_COLUMNS, 'No object has been monitored or read yet.'),
   sessions: {
     name: 'Sessions',
     columns: SESSION_COLUMNS,
     sortedBy: 'lastActivityTime',
     emptyText: 'Nobody is logged in.',
-    hasErrors: ({ errors }) => errors > 0,
+    hasErrors,
     keyOf: ({ id }) => id,
     filterText: (row) => `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`,
     href: ({ id }, application) => formatRoute({ application, table: 'sessions', item: id }),
@@ -64,10 +57,19 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
   },
 };
 
-function callsTable(table: 'rpc' | 'sba', name: string, emptyText: string): TableOf<CallRow> {
+function hasErrors({ errors }: { readonly errors: number }): boolean {
+  return errors > 0;
+}
+
+/** A row leads to its name. */
+function namesTable<Row extends { readonly name: string }>(
+  table: TableKind,
+  name: string,
+  columns: readonly Column<Row>[],
+  emptyText: string,
+): TableOf<Row> {
   return {
-    ...{ name, columns: CALL_COLUMNS, sortedBy: 'rate', emptyText },
-    hasErrors: ({ errors }) => errors > 0,
+    ...{ name, columns, sortedBy: 'rate', emptyText },
     keyOf: (row) => row.name,
     href: (row, application) => formatRoute({ application, table, item: row.name }),
   };

@@ -47,9 +47,7 @@ describeInChromium('the live page with authentication', (chromium) => {
     await page.evaluate(() => fetch('livez').then((response) => response.text()));
     expect(asked.map((url) => new URL(url).pathname)).toEqual(['/livez']);
     expect(await page.getByRole('alert').count()).toBe(0);
-  });
-
-  it('fits its form on a phone', async () => {
+    // It fits on a phone.
     await page.setViewportSize({ width: 360, height: 800 });
     expect(await live.excessWidth()).toBeLessThanOrEqual(0);
     const { x = 0, width = 0 } = (await page.locator('.sign-in').boundingBox()) ?? {};

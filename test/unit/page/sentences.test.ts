@@ -15,6 +15,7 @@ const UNTIL_NOW = `since ${START}, but not in the last minute.`;
 const UPSTREAM = `good: The upstream has accepted connections since ${START}.`;
 const NO_JVM = 'info: No JVM source is configured.';
 const NOT_TRIED = 'info: The upstream has not been tried yet: no call has needed it.';
+const LOST = `bad: No connection to the upstream has opened ${SINCE} (ECONNREFUSED).`;
 const JVM_READ = `good: The JVM has been read from hsperfdata ${SINCE}.`;
 const JVM_LOST = `bad: The JVM has not been readable ${SINCE}: Is it up?`;
 const DRAINS = 'warn: The sidecar is draining: it keeps serving, and asks clients to leave';
@@ -70,15 +71,11 @@ it.each<[string, Partial<Live>, ...string[]]>([
   ['the sidecar drains', { state: 'draining' }, `${DRAINS}.`, UPSTREAM, NO_JVM],
   ['the sidecar stops', { state: 'stopping', stopLeftSeconds: 12.3 }, STOPS, UPSTREAM, NO_JVM],
   ['the upstream has not been tried', upstream('unknown', null), NOT_TRIED, NO_JVM],
+  ['the upstream is lost', upstream('unreachable', 'ECONNREFUSED'), LOST, NO_JVM],
   ['the JVM is read', jvm('available', 'hsperfdata', null), UPSTREAM, JVM_READ],
   ['the reason of an unreadable JVM is a question', jvm('unavailable', null, 'Is it up?'), UPSTREAM, JVM_LOST],
 ])('are true when %s', (_, state, ...sentences) => {
   expect(sentencesOf(state)).toEqual(sentences);
-});
-
-it('say since when and why the upstream is lost', () => {
-  const sentence = `bad: No connection to the upstream has opened ${SINCE} (ECONNREFUSED).`;
-  expect(sentencesOf(upstream('unreachable', 'ECONNREFUSED'))).toEqual([sentence, NO_JVM]);
 });
 
 it('count what is unusual in the last minute, a denial by the configuration without a warning', () => {
