@@ -52,7 +52,7 @@ export function Chart<Point>(props: ChartProps<Point>) {
         <h3 id={`chart-${spec.id}`}>
           <Term def={spec.def}>{spec.title}</Term>
         </h3>
-        <Legend spec={spec} point={moment} minute={minute} />
+        <Legend {...{ spec, moment, minute }} />
         <p class="hidden">{describeChart(spec, data.points)}</p>
       </figcaption>
       <div class="plot" ref={box} aria-hidden="true" />
@@ -60,14 +60,8 @@ export function Chart<Point>(props: ChartProps<Point>) {
   );
 }
 
-interface LegendProps<Point> {
-  readonly spec: ChartSpec<Point>;
-  readonly point: Point | undefined;
-  readonly minute: Point;
-}
-
 /** Values of the point under the cursor; without one those of the last minute, as in the figures. */
-function Legend<Point>({ spec, point, minute }: LegendProps<Point>) {
+function Legend<Point>({ spec, moment: point, minute }: Pick<ChartProps<Point>, 'spec' | 'moment' | 'minute'>) {
   const { extra } = spec;
   return (
     <ul class="legend">

@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { type Column, filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
+import { filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
 
 export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
   /** Key of the column that sorts it first, descending. */
@@ -63,14 +63,8 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
   );
 }
 
-interface CsvButtonProps<Row> {
-  /** Of the file. */
-  readonly name: string;
-  readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
-}
-
-export function CsvButton<Row>({ name, columns, rows }: CsvButtonProps<Row>) {
+/** `name`: of the file. */
+export function CsvButton<Row>({ name, columns, rows }: Pick<TableProps<Row>, 'columns' | 'rows'> & { name: string }) {
   return (
     <button type="button" class="link" onClick={() => saveCsv(name, formatCsv(columns, rows))}>
       CSV <span class="hidden">of {name}</span>

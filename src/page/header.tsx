@@ -46,10 +46,7 @@ function Chooser({ state, application }: { state: PageState; application: string
       <select
         value={application}
         onChange={(event) => {
-          location.hash = formatRoute({
-            application: event.currentTarget.value,
-            table: state.route.table,
-          });
+          location.hash = formatRoute({ application: event.currentTarget.value, table: state.route.table });
         }}
       >
         {applications.map(({ name }) => (

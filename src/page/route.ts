@@ -11,15 +11,7 @@ export interface Route {
   readonly view: TableView;
 }
 
-export const TABLE_KINDS: readonly TableKind[] = [
-  'rpc',
-  'sba',
-  'objects',
-  'sessions',
-  'running',
-  'slowest',
-  'unclassified',
-];
+const TABLE_KINDS: readonly TableKind[] = ['rpc', 'sba', 'objects', 'sessions', 'running', 'slowest', 'unclassified'];
 
 /** Tables whose rows have no view. */
 const WITHOUT_ITEMS: ReadonlySet<TableKind> = new Set(['running', 'slowest', 'unclassified']);

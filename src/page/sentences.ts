@@ -54,12 +54,9 @@ export function describeUpstream({ state, since, reason, tlsFault }: Upstream, n
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }
-  if (tlsFault !== null)
-    return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
-  return {
-    tone: 'bad',
-    text: `No connection to the upstream has opened${time}${reason === null ? '' : ` (${reason})`}.`,
-  };
+  const why = reason === null ? '' : ` (${reason})`;
+  if (tlsFault === null) return { tone: 'bad', text: `No connection to the upstream has opened${time}${why}.` };
+  return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault}${why}.` };
 }
 
 function describeCertificate({ section, days, warning }: OwnCertificate): Sentence[] {

@@ -53,11 +53,6 @@ export interface Layout<Row> {
   readonly template: string;
 }
 
-export interface Slice {
-  readonly first: number;
-  readonly end: number;
-}
-
 const OVERSCAN_ROWS = 8;
 const STACKED_BELOW_PX = 480;
 const ROW_PX = 30;
@@ -160,7 +155,7 @@ export function splitForCut(text: string): SplitText {
 }
 
 /** The rows to draw out of `count`, each `rowPx` high, in a viewport of `heightPx` scrolled to `topPx`. */
-export function sliceRows(count: number, rowPx: number, topPx: number, heightPx: number): Slice {
+export function sliceRows(count: number, rowPx: number, topPx: number, heightPx: number) {
   // A list that shrank is scrolled too far until the browser corrects it.
   const last = Math.max(0, count - Math.ceil(heightPx / rowPx));
   const visible = Math.min(Math.max(0, Math.floor(topPx / rowPx)), last);
