@@ -30,7 +30,7 @@ import {
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
 import { sortRows, type TableView } from './table-model.ts';
-import { TABLES } from './tables.tsx';
+import { NeedsRole, TABLES } from './tables.tsx';
 
 export function ItemView(props: Shown) {
   const { state, live, application } = props;
@@ -44,11 +44,7 @@ export function ItemView(props: Shown) {
         ‹ All {TABLES[table].name}
       </a>
       <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
-      {isHidden && (
-        <p class="empty">
-          A single session needs the role <code>sessions</code>; you have the role <code>metrics</code>.
-        </p>
-      )}
+      {isHidden && <NeedsRole class="empty" what="A single session needs" />}
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
       {item?.document !== undefined && <Body {...props} {...{ name, row }} {...item} document={item.document} />}
@@ -113,13 +109,7 @@ interface PartProps extends ListProps {
 
 /** The current sessions that call the name, or monitor or receive the object. */
 function Callers({ details: { callers }, isObject, application, ...list }: PartProps & { isObject: boolean }) {
-  if (callers === null) {
-    return (
-      <p class="note">
-        Callers and single calls need the role <code>sessions</code>; you have the role <code>metrics</code>.
-      </p>
-    );
-  }
+  if (callers === null) return <NeedsRole class="note" what="Callers and single calls need" />;
   // The port sends no more.
   const isCut = callers.length === MAX_CALLERS;
   return (

@@ -111,7 +111,11 @@ export function Tabs({ state, application }: Shown) {
 export function Table({ state, live, application, nowMs, onView }: Shown) {
   const { route, table } = state;
   if (PERSONAL_TABLES.has(route.table) && live.role !== 'sessions') {
-    return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
+    return route.table === 'sessions' ? (
+      <HiddenSessions application={application} />
+    ) : (
+      <NeedsRole class="empty" what="Single calls and paths need" />
+    );
   }
   if (table === undefined || table.kind !== route.table || table.application !== application.name) {
     return <p class="empty">Reading {TABLES[route.table].name} …</p>;
@@ -170,10 +174,11 @@ function UserOf({ row: { userName, sessionId }, application }: { row: SingleCall
   );
 }
 
-function Hidden() {
+/** Why the role `metrics` does not see something. `what`: e.g. `A single session needs`. */
+export function NeedsRole({ what, class: name }: { what: string; class?: 'empty' | 'note' }) {
   return (
-    <p class="empty">
-      Single calls and paths need the role <code>sessions</code>; you have the role <code>metrics</code>.
+    <p class={name}>
+      {what} the role <code>sessions</code>; you have the role <code>metrics</code>.
     </p>
   );
 }
@@ -183,14 +188,11 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
   const types = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'] as const;
   return (
     <div class="hidden-sessions">
-      <p>
-        User names, addresses and single sessions need the role <code>sessions</code>; you have the role{' '}
-        <code>metrics</code>.
-      </p>
+      <NeedsRole what="User names, addresses and single sessions need" />
       <FigureList
-        figures={types.map((type) => ({
-          ...{ def: 'now.sessions', label: describeConnection(type), value: formatCount(sessions[type]) },
-        }))}
+        figures={types.map((type) => {
+          return { def: 'now.sessions', label: describeConnection(type), value: formatCount(sessions[type]) };
+        })}
       />
     </div>
   );
