@@ -1,7 +1,8 @@
 /** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
-import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
-import { createGauges, type GaugeRow } from './create-gauges.ts';
+import type { Gauge } from '../metrics/gauge.ts';
+import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
+import type { ServerState } from './server-reading.ts';
 
 export interface JvmGauges {
   /** `jvm.classloader.loaded`, `.unloaded`. */
@@ -42,6 +43,22 @@ export function joinJvmGauges({ classloader, memory, garbagecollector }: JvmGaug
   return unionOf(classloader, memory, garbagecollector);
 }
 
+/** The gauges of `metrics/server`. */
+export function createServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
+  return createGauges([
+    ['server.threads.busy', connector?.busyThreads],
+    ['server.threads.max', connector?.maxThreads],
+    ['server.connections', connector?.connections],
+    ['server.jvm.threads.live', threads.live],
+    ['server.jvm.threads.daemon', threads.daemon],
+    ['server.jvm.threads.peak', threads.peak],
+    ['server.process.cpu', cores, 'double'],
+    ['server.process.memory', process.residentBytes],
+    ['server.process.descriptors.open', process.openDescriptors],
+    ['server.process.descriptors.max', process.maxDescriptors],
+  ]);
+}
+
 function listUsage(prefix: string, usage: MemoryUsage): readonly GaugeRow[] {
   const { used, max, committed } = usage;
   // Without a limit the ratio is used / committed, as in Dropwizard since 4.2.16.
@@ -59,4 +76,15 @@ function addUsages(key: keyof MemoryUsage, a: number | undefined, b: number | un
 /** `G1-Eden-Space` for `G1 Eden Space`, as Dropwizard does it. */
 function formatGaugeName(name: string): string {
   return name.replace(/\s+/g, '-');
+}
+
+/** `undefined`: the reading lacks the value, and there is no gauge: missing is not zero. */
+type GaugeRow = readonly [name: string, value: number | undefined, type?: Gauge['type']];
+
+function createGauges(rows: readonly GaugeRow[]): MetricSet {
+  const gauges = new Map<string, Gauge>();
+  for (const [name, value, type = 'integer'] of rows) {
+    if (value !== undefined) gauges.set(name, { type, read: () => value });
+  }
+  return { ...emptyMetricSet, gauges };
 }

@@ -3,8 +3,6 @@
  * of a reading of the JVM, since it comes from the same sources.
  */
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
-import type { MetricSet } from '../metrics/metric-set.ts';
-import { createGauges } from './create-gauges.ts';
 
 /** Values that the source lacks are undefined, never zero. */
 export interface ServerReading {
@@ -73,22 +71,6 @@ function computeCores(
 ): number | undefined {
   if (now?.cpuSeconds === undefined || then?.cpuSeconds === undefined) return undefined;
   return now.id === then.id && seconds > 0 ? Math.max(0, now.cpuSeconds - then.cpuSeconds) / seconds : undefined;
-}
-
-/** The gauges of `metrics/server`. */
-export function createServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
-  return createGauges([
-    ['server.threads.busy', connector?.busyThreads],
-    ['server.threads.max', connector?.maxThreads],
-    ['server.connections', connector?.connections],
-    ['server.jvm.threads.live', threads.live],
-    ['server.jvm.threads.daemon', threads.daemon],
-    ['server.jvm.threads.peak', threads.peak],
-    ['server.process.cpu', cores, 'double'],
-    ['server.process.memory', process.residentBytes],
-    ['server.process.descriptors.open', process.openDescriptors],
-    ['server.process.descriptors.max', process.maxDescriptors],
-  ]);
 }
 
 export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [

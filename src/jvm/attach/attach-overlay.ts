@@ -10,11 +10,10 @@ import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type AttachCommand, askJvm, isListening, THREAD_COMMAND } from './attach-client.ts';
 import { type AttachSocket, openAttachSocket } from './attach-socket.ts';
-import { type AttachSystem, createAttachSystem } from './attach-system.ts';
 import { isHeapOf, type LiveValues, layOver } from './live-values.ts';
 import { AttachOpener } from './open-attach.ts';
-import { parseHeapInfo } from './parse-heap-info.ts';
-import { type FlagsInfo, parseCodeCache, parseFlags, parseMetaspace } from './parse-non-heap.ts';
+import { type FlagsInfo, parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from './parse-answers.ts';
+import { type AttachSystem, createAttachSystem } from './process-state.ts';
 
 export interface AttachOverlayOptions {
   /** `jvm.attach`: whether we may make a JVM open its attach socket. An existing socket is used in any case. */

@@ -2,6 +2,7 @@
  * Finds a JVM's attach socket. Every user may write into /tmp, so names there are not trusted: folder and socket are
  * first opened without following links, then checked, and then used only through the open descriptor.
  */
+
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +10,7 @@ import { describeErrno } from '../../base/errors.ts';
 import { readProcess } from '../hsperfdata/processes.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import type { AttachSystem } from './attach-system.ts';
+import type { AttachSystem } from './process-state.ts';
 
 /** Linux: opens the path, not the file. Node has no constant; the value is the same on x86-64 and arm64. */
 export const O_PATH = 0o10000000;

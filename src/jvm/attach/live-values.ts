@@ -2,8 +2,7 @@
 
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
-import type { HeapInfo } from './parse-heap-info.ts';
-import type { CodeHeapInfo, FlagsInfo, MetaspaceInfo } from './parse-non-heap.ts';
+import type { CodeHeapInfo, FlagsInfo, HeapInfo, MetaspaceInfo } from './parse-answers.ts';
 
 export interface LiveValues {
   readonly heap?: HeapInfo | undefined;

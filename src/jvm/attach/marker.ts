@@ -7,7 +7,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { describeErrno } from '../../base/errors.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { below, O_PATH, openTmp } from './attach-socket.ts';
-import type { AttachSystem } from './attach-system.ts';
+import type { AttachSystem } from './process-state.ts';
 
 export interface Marker {
   /** Whether the file is still there; other users may be able to remove it. Check it right before the signal. */

@@ -10,9 +10,9 @@ import { describeErrno } from '../../base/errors.ts';
 import { isStopped, isZombie, type ProcessInfo, readProcess } from '../hsperfdata/processes.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { below, openTmp, socketNameOf, whyNotOf } from './attach-socket.ts';
-import type { AttachSystem } from './attach-system.ts';
 import { type Marker, placeMarker } from './marker.ts';
 import {
+  type AttachSystem,
   hasOwnUserNamespace,
   hasSignalDispatcher,
   isAboutToListen,

@@ -12,8 +12,7 @@ import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Advice, createStatusError, createWireError } from './http-errors.ts';
-import { BASIC_LOGIN, DigestLogin, type Login, type LoginRefusal } from './login.ts';
-import { LoginBackOff } from './login-back-off.ts';
+import { BASIC_LOGIN, DigestLogin, type Login, LoginBackOff, type LoginRefusal } from './login.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
 /** A request for values. */

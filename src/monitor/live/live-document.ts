@@ -1,8 +1,8 @@
 /** Renders `/live` in pieces: the top of the live page, and the last hour. docs/live-page.md describes the form. */
 
 import { MS_PER_S } from '../../base/clock.ts';
+import { createServerGauges } from '../../jvm/gauges.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
-import { createServerGauges } from '../../jvm/server-reading.ts';
 import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
 import { STEP_SECONDS } from '../../measure/history/steps.ts';

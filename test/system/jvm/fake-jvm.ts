@@ -1,4 +1,5 @@
 /** A JVM as /proc and its attach socket show it, without a JVM. */
+
 import { once } from 'node:events';
 import fs from 'node:fs';
 import promises, { type FileHandle } from 'node:fs/promises';
@@ -6,7 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
+import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/process-state.ts';
 import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import { answerOf } from '../../support/jvm/attach/samples.ts';
 import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { createServerGauges, createServerState, type ServerReading } from '../../../src/jvm/server-reading.ts';
+import { createServerGauges } from '../../../src/jvm/gauges.ts';
+import { createServerState, type ServerReading } from '../../../src/jvm/server-reading.ts';
 
 const values = (reading: ServerReading, port = 8080, before?: Parameters<typeof createServerState>[2]) =>
   Object.fromEntries(

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACH_COMMANDS, askJvm } from '../../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
-import { createAttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
+import { createAttachSystem } from '../../../../src/jvm/attach/process-state.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { NO_READING } from '../../../support/jvm/no-reading.ts';

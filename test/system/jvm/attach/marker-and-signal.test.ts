@@ -1,8 +1,8 @@
 /** From the marker to its end: what may happen while it lies there. */
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
 import { AttachOpener } from '../../../../src/jvm/attach/open-attach.ts';
+import type { AttachSystem } from '../../../../src/jvm/attach/process-state.ts';
 import { FakeJvm, PID } from '../fake-jvm.ts';
 
 /** Longer than any of these tests. */

@@ -2,8 +2,8 @@
 import { lstatSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
 import { AttachOpener } from '../../../../src/jvm/attach/open-attach.ts';
+import type { AttachSystem } from '../../../../src/jvm/attach/process-state.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import { FakeJvm, type FakeJvmState, PID } from '../fake-jvm.ts';
 

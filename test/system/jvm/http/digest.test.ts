@@ -1,8 +1,8 @@
 /** Digest: the examples of RFC 7616 §3.9.1, and a server that takes it by the letter. */
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/digest.ts';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
+import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/login.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { expectLinear } from '../../../support/jvm/expect-linear.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values.ts';
-import { parseHeapInfo } from '../../../../src/jvm/attach/parse-heap-info.ts';
-import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
+import { parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from '../../../../src/jvm/attach/parse-answers.ts';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-reading.ts';

@@ -1,8 +1,7 @@
 /** Damaged answers. No crash, and never a number that cannot be, whatever the text. */
 import { expect, it } from 'vitest';
 import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values.ts';
-import { parseHeapInfo } from '../../../../src/jvm/attach/parse-heap-info.ts';
-import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
+import { parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from '../../../../src/jvm/attach/parse-answers.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { answerOf, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { impossibleIn } from '../../../support/jvm/impossible.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decodeCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
+import { decodeCounters, parseJavaCommand } from '../../../../src/jvm/hsperfdata/counters.ts';
 import { parseLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
-import { parseJavaCommand } from '../../../../src/jvm/hsperfdata/java-command.ts';
 import {
   countersOf,
   entryOf,
