@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { createKeyFileReader, type KeyFileOptions } from '../base/key-file.ts';
 import { LastResult } from './last-result.ts';
-import { parseCertificates } from './pem.ts';
+import { readCertificates } from './pem.ts';
 
 /** Some milliseconds. */
 const CERTIFICATES_PER_TURN = 10;
@@ -22,7 +22,7 @@ export interface Authorities {
 /** The authorities in `content`, which is the file in latin1, each as PEM. Throws like `readCertificates`. */
 export async function readAuthorities(where: string, content: string): Promise<readonly string[]> {
   const authorities: string[] = [];
-  for (const certificate of parseCertificates(where, content)) {
+  for (const certificate of readCertificates(where, content)) {
     authorities.push(certificate.toString());
     if (authorities.length % CERTIFICATES_PER_TURN === 0) await nextTurn();
   }

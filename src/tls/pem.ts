@@ -26,13 +26,11 @@ const UTF16 = /^(?:\xff\xfe|\xfe\xff)|^.?\0/s;
 /** A SEQUENCE of more than 127 bytes, or of indefinite length, as certificates, keys and PKCS #12 files are. */
 const DER = /^\x30[\x80-\x84]/;
 
-/** `content` is the file in latin1. Throws ConfigError; its message begins with `where`, e.g. `caFile: /etc/ca.pem`. */
-export function readCertificates(where: string, content: string): readonly X509Certificate[] {
-  return [...parseCertificates(where, content)];
-}
-
-/** Like `readCertificates`, one by one: also the text is searched only as far as that. */
-export function* parseCertificates(where: string, content: string): Generator<X509Certificate> {
+/**
+ * `content` is the file in latin1, which is searched only as far as certificates are taken. Throws ConfigError; its
+ * message begins with `where`, e.g. `caFile: /etc/ca.pem`.
+ */
+export function* readCertificates(where: string, content: string): Generator<X509Certificate> {
   let count = 0;
   for (const { label, text, line } of readBlocks(where, content)) {
     if (!CERTIFICATE_LABEL.test(label)) continue;

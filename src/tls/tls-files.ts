@@ -24,6 +24,13 @@ export interface TlsFiles {
   readonly caKey: 'clientCaFile' | 'caFile';
 }
 
+type FileKey = 'certFile' | 'keyFile' | 'pfxFile' | 'passphraseFile';
+
+/** For messages, e.g. `listen.tls.keyFile: /etc/tls/key.pem`. */
+function nameOf(files: TlsFiles, key: FileKey): string {
+  return `${files.section}.${key}: ${files[key]}`;
+}
+
 /** PEM. */
 export interface TlsTexts {
   readonly cert: string | undefined;
@@ -69,23 +76,18 @@ export async function readTlsFiles(files: TlsFiles, opened: OpenedFiles = new La
 async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, caFile, caKey } = files;
-  const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
-    readFile(`${section}.${name}`, files[name], (mode) => {
+  const readSecret = (key: FileKey) =>
+    readFile(`${section}.${key}`, files[key], (mode) => {
       if (isReadableByAll(mode))
-        warnings.push(
-          `${section}.${name}: ${files[name]} can be read by every user of this machine; chmod o= closes it`,
-        );
+        warnings.push(`${nameOf(files, key)} can be read by every user of this machine; chmod o= closes it`);
     });
-  const passphrase = decodePassphrase(
-    `${section}.passphraseFile: ${files.passphraseFile}`,
-    await readSecret('passphraseFile'),
-  );
+  const passphrase = decodePassphrase(nameOf(files, 'passphraseFile'), await readSecret('passphraseFile'));
   const cert = (await readFile(`${section}.certFile`, certFile))?.toString('latin1');
   const key = (await readSecret('keyFile'))?.toString('latin1');
   const pfx = await readSecret('pfxFile');
   const ca = (await readFile(`${section}.${caKey}`, caFile))?.toString('latin1');
   if (pfx !== undefined) {
-    const where = `${section}.pfxFile: ${files.pfxFile}`;
+    const where = nameOf(files, 'pfxFile');
     if (pfx.includes('-----BEGIN ')) {
       throw new ConfigError(`${where}:1: is PEM, expected PKCS #12: name it in certFile and keyFile`);
     }
@@ -95,7 +97,7 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
     return { cert: own, key: open, ca, warnings };
   }
   if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
-  const where = `${section}.keyFile: ${files.keyFile}`;
+  const where = nameOf(files, 'keyFile');
   const open = async () => {
     const { openEncryptedKey } = await import('./encrypted-key.ts');
     const text = await openEncryptedKey(where, key, passphrase);
@@ -119,14 +121,11 @@ export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock:
   const warnings = [...texts.warnings];
   const [certKey, keyKey] =
     files.pfxFile === undefined ? (['certFile', 'keyFile'] as const) : (['pfxFile', 'pfxFile'] as const);
-  const [certFile, keyFile] = [files[certKey], files[keyKey]];
-  const own = texts.cert === undefined ? [] : readCertificates(`${section}.${certKey}: ${certFile}`, texts.cert);
+  const own = texts.cert === undefined ? [] : [...readCertificates(nameOf(files, certKey), texts.cert)];
   const ca = texts.ca === undefined ? [] : await readAuthorities(`${section}.${caKey}: ${caFile}`, texts.ca);
   const [leaf] = own;
-  const key = texts.key === undefined ? undefined : readPrivateKey(`${section}.${keyKey}: ${keyFile}`, texts.key);
-  if (leaf !== undefined && key !== undefined) {
-    checkKey(`${section}.${keyKey}: ${keyFile}`, key, `${certFile}`, own);
-  }
+  const key = texts.key === undefined ? undefined : readPrivateKey(nameOf(files, keyKey), texts.key);
+  if (leaf !== undefined && key !== undefined) checkKey(nameOf(files, keyKey), key, `${files[certKey]}`, own);
   // In OpenSSL's own form: all that is in the files, and only that, reaches the handshake.
   const withoutCa = {
     ...TLS_POLICY,
@@ -141,7 +140,7 @@ export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock:
   };
   const warnOfTime = () => {
     const text = certificate && describeValidity(certificate, clock.epochMs());
-    return text && `${section}.${certKey}: ${certFile}: ${text}`;
+    return text && `${nameOf(files, certKey)}: ${text}`;
   };
   const secureContext = await createContext(withoutCa, ca).catch((cause: unknown) => {
     // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.

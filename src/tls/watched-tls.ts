@@ -56,7 +56,8 @@ export class WatchedTls extends FileWatch {
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
   #current: LoadedTls;
-  #trouble: SidecarError | undefined;
+  /** Why the stand-in certificate is used; undefined when the files are used. */
+  trouble: SidecarError | undefined;
   #warnedNs = Number.NEGATIVE_INFINITY;
   readonly #opened: OpenedFiles;
 
@@ -89,11 +90,6 @@ export class WatchedTls extends FileWatch {
     this.#current = loaded;
     this.#opened = opened;
     this.#warn();
-  }
-
-  /** Why the stand-in certificate is used; undefined when the files are used. */
-  get trouble(): SidecarError | undefined {
-    return this.#trouble;
   }
 
   /** Undefined without one, and while the stand-in certificate is used. */
@@ -136,14 +132,14 @@ export class WatchedTls extends FileWatch {
   }
 
   #standInFor(error: SidecarError): void {
-    this.#trouble = error;
+    this.trouble = error;
     const { section } = this.#files;
     this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
     this.startWithError(error.message);
   }
 
   protected override get messages() {
-    return this.#trouble === undefined ? CHANGED : STANDING_IN;
+    return this.trouble === undefined ? CHANGED : STANDING_IN;
   }
 
   protected override async readChange(): Promise<(() => void) | undefined> {
@@ -156,7 +152,7 @@ export class WatchedTls extends FileWatch {
       return () => this.#apply(loaded);
     } catch (error) {
       // `trouble` reports the newest reason.
-      if (this.#trouble !== undefined && files === this.#files && error instanceof SidecarError) this.#trouble = error;
+      if (this.trouble !== undefined && files === this.#files && error instanceof SidecarError) this.trouble = error;
       throw error;
     }
   }
@@ -165,7 +161,7 @@ export class WatchedTls extends FileWatch {
     if (loaded.content === this.#current.content) return;
     for (const listener of this.#listeners) listener(loaded.material.options);
     this.#current = loaded;
-    this.#trouble = undefined;
+    this.trouble = undefined;
     this.countReplaced();
     this.#warn();
   }

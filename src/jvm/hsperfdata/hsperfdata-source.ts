@@ -47,18 +47,14 @@ export class HsperfdataSource implements JvmSource {
   readonly #clock: Clock;
   readonly #bounds = new SearchBounds();
   #current: Current | undefined;
-  #found: VisibleJvm | undefined;
+  /** The JVM of the last reading; undefined before the first one and after a failed one. */
+  found: VisibleJvm | undefined;
   /** The JVM that was read last and has disappeared, until one is found again. */
   #lost: { readonly jvm: Current; readonly why: JvmSourceError } | undefined;
 
   constructor(options: HsperfdataOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-  }
-
-  /** The JVM of the last reading; undefined before the first one and after a failed one. */
-  get found(): VisibleJvm | undefined {
-    return this.#found;
   }
 
   get boundsHit(): ReadonlyMap<string, number> {
@@ -69,7 +65,7 @@ export class HsperfdataSource implements JvmSource {
     try {
       return await this.#read(signal);
     } catch (cause) {
-      this.#found = undefined;
+      this.found = undefined;
       if (cause instanceof JvmSourceError) throw cause;
       if (signal.aborted)
         throw new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'Finding and reading the JVM took too long.', cause);
@@ -81,7 +77,7 @@ export class HsperfdataSource implements JvmSource {
   /** Forgets the JVM; no descriptor is kept open. */
   close(): void {
     this.#current = undefined;
-    this.#found = undefined;
+    this.found = undefined;
   }
 
   async #read(signal: AbortSignal): Promise<JvmReading> {
@@ -150,19 +146,16 @@ export class HsperfdataSource implements JvmSource {
     const liveness = isAnswering === false ? 'gone' : answer.liveness;
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') {
-      const advice = 'continue it, e.g. with kill -CONT';
-      const why = `is stopped (SIGSTOP, a debugger or a frozen container); ${advice}`;
-      throw new JvmSourceError(
-        'D2S_ERR_JVM_GONE',
-        `${describe(current.candidate)} ${why} ${process?.pid ?? path.nspid}.`,
-      );
+      const why = 'is stopped (SIGSTOP, a debugger or a frozen container); continue it, e.g. with kill -CONT';
+      const message = `${describe(current.candidate)} ${why} ${process?.pid ?? path.nspid}.`;
+      throw new JvmSourceError('D2S_ERR_JVM_GONE', message);
     }
     if (liveness === 'gone')
       return goneError(
         current.candidate,
         'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer',
       );
-    this.#found = jvm;
+    this.found = jvm;
     return { ...reading, server: await this.#readServer(jvm, counters, procPath) };
   }
 

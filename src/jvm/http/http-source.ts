@@ -106,7 +106,11 @@ export class HttpSource implements JvmSource {
       if (refusal !== undefined)
         throw this.#backOff.refused(credentials, describeRefusal(this.#where, credentials, refusal));
       if (answer.statusCode !== 200) throw createStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      if (!isPlain(answer)) throw createCodedError(this.#where);
+      if (!isPlain(answer)) {
+        const why =
+          'answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.';
+        throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${this.#where} ${why}`);
+      }
       const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
@@ -170,7 +174,14 @@ export class HttpSource implements JvmSource {
     const path = `${this.#basePath}${kindPath}`;
     for (let tries = 1; ; tries += 1) {
       const authorization = this.#login.authorize({ method, target: path }, credentials);
-      const headers = this.#headers(authorization, body !== undefined);
+      const headers = {
+        accept: this.#kind.accept,
+        // A small compressed body could become a large one, and a decoder may have holes.
+        'accept-encoding': 'identity',
+        'user-agent': 'd2-sidecar',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(authorization === undefined ? {} : { authorization }),
+      };
       const answer = await client.request({ method, path, headers, body: body ?? null, signal });
       if (answer.statusCode !== 401) {
         if (answer.statusCode === 200 || answer.statusCode === 403) {
@@ -185,30 +196,11 @@ export class HttpSource implements JvmSource {
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     }
   }
-
-  #headers(authorization: string | undefined, hasBody: boolean): Record<string, string> {
-    const { accept } = this.#kind;
-    return {
-      accept,
-      // A small compressed body could become a large one, and a decoder may have holes.
-      'accept-encoding': 'identity',
-      'user-agent': 'd2-sidecar',
-      ...(hasBody ? { 'content-type': 'application/json' } : {}),
-      ...(authorization === undefined ? {} : { authorization }),
-    };
-  }
 }
 
 /** Undici's `request` decodes nothing, unlike its `fetch`. */
 function isPlain({ headers }: Dispatcher.ResponseData): boolean {
   return parseCodings(fieldValues(headers['content-encoding']).join()).length === 0;
-}
-
-function createCodedError(where: string): JvmSourceError {
-  return new JvmSourceError(
-    'D2S_ERR_JVM_FORMAT',
-    `${where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
-  );
 }
 
 function describeRefusal(where: string, credentials: Credentials | undefined, refusal: LoginRefusal): string {

@@ -12,8 +12,8 @@ export interface NamedUsage extends RawUsage {
  * without generations. With Serial and Parallel a survivor space is in no pool; ZGC's pools have the minimum size,
  * generational Shenandoah's none.
  */
-export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'non-heap'): RawUsage {
-  const isInitExact = area === 'non-heap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
+export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'nonHeap'): RawUsage {
+  const isInitExact = area === 'nonHeap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
   const hasGenerations = pools.some(({ name }) => /^Shenandoah .* Gen$/.test(String(name)));
   return {
     init: isInitExact ? sumOf(pools, 'init') : undefined,

@@ -64,9 +64,10 @@ function readClientJava(builder: ReadingBuilder, samples: Samples): void {
   const nameOf = (prefix: string, key: string) => (isOld ? `${prefix}_bytes_${key}` : `${prefix}_${key}_bytes`);
   const usage = (prefix: string, label: string, value: string) =>
     usageFrom((key) => sampleOf(samples, nameOf(prefix, key), label, value));
-  builder.setClasses(sampleOf(samples, 'jvm_classes_loaded_total'), sampleOf(samples, 'jvm_classes_unloaded_total'));
-  builder.setHeap(usage('jvm_memory', 'area', 'heap'));
-  builder.setNonHeap(usage('jvm_memory', 'area', 'nonheap'));
+  const totalOf = (what: string) => sampleOf(samples, `jvm_classes_${what}_total`);
+  builder.classes = { loaded: totalOf('loaded'), unloaded: totalOf('unloaded') };
+  builder.heap = usage('jvm_memory', 'area', 'heap');
+  builder.nonHeap = usage('jvm_memory', 'area', 'nonheap');
   for (const pool of labelsOf(samples, nameOf('jvm_memory_pool', 'used'), 'pool')) {
     const usedAfterGc = sampleOf(samples, 'jvm_memory_pool_collection_used_bytes', 'pool', pool);
     builder.addPool(pool, usage('jvm_memory_pool', 'pool', pool), usedAfterGc);
@@ -87,13 +88,11 @@ function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
   const current =
     sampleOf(samples, 'jvm_classes_loaded_count_classes') ?? sampleOf(samples, 'jvm_classes_loaded_classes');
   const derived = current === undefined || unloaded === undefined ? undefined : current + unloaded;
-  builder.setClasses(sampleOf(samples, 'jvm_classes_loaded_classes_total') ?? derived, unloaded);
-  for (const area of ['heap', 'nonheap'] as const) {
-    const pools = micrometerPools(samples, area);
+  builder.classes = { loaded: sampleOf(samples, 'jvm_classes_loaded_classes_total') ?? derived, unloaded };
+  for (const area of ['heap', 'nonHeap'] as const) {
+    const pools = micrometerPools(samples, area.toLowerCase());
     for (const pool of pools) builder.addPool(pool.name, pool);
-    const sum = { ...addUp(pools, area === 'heap' ? 'heap' : 'non-heap'), init: undefined };
-    if (area === 'heap') builder.setHeap(sum);
-    else builder.setNonHeap(sum);
+    builder[area] = { ...addUp(pools, area), init: undefined };
   }
   for (const gc of labelsOf(samples, 'jvm_gc_pause_seconds_count', 'gc'))
     builder.addCollector(
@@ -116,12 +115,10 @@ function micrometerPools(samples: Samples, area: string): NamedUsage[] {
 function readBeans(builder: ReadingBuilder, samples: Samples): void {
   const usage = (prefix: string, label?: string, value?: string) =>
     usageFrom((key) => sampleOf(samples, `java_lang_${prefix}_${key}`, label, value));
-  builder.setClasses(
-    sampleOf(samples, 'java_lang_classloading_totalloadedclasscount'),
-    sampleOf(samples, 'java_lang_classloading_unloadedclasscount'),
-  );
-  builder.setHeap(usage('memory_heapmemoryusage'));
-  builder.setNonHeap(usage('memory_nonheapmemoryusage'));
+  const countOf = (what: string) => sampleOf(samples, `java_lang_classloading_${what}classcount`);
+  builder.classes = { loaded: countOf('totalloaded'), unloaded: countOf('unloaded') };
+  builder.heap = usage('memory_heapmemoryusage');
+  builder.nonHeap = usage('memory_nonheapmemoryusage');
   for (const pool of labelsOf(samples, 'java_lang_memorypool_usage_used', 'name')) {
     const usedAfterGc = sampleOf(samples, 'java_lang_memorypool_collectionusage_used', 'name', pool);
     builder.addPool(pool, usage('memorypool_usage', 'name', pool), usedAfterGc);
@@ -199,7 +196,7 @@ function readCapacity(builder: ReadingBuilder, samples: Samples, isOwn: boolean)
   if (!isOwn) return;
   const only = (names: readonly string[]) =>
     names.map((name) => samples.get(name)?.[0]?.value).find((value) => value !== undefined && value >= 0);
-  builder.setThreads(only(THREADS.live), only(THREADS.daemon), only(THREADS.peak));
+  builder.threads = { live: only(THREADS.live), daemon: only(THREADS.daemon), peak: only(THREADS.peak) };
   const cpuNs = only(PROCESS.cpuNs);
   builder.setProcess(String(only(PROCESS.start) ?? ''), {
     cpuSeconds: only(PROCESS.cpuSeconds) ?? (cpuNs === undefined ? undefined : cpuNs / NS_PER_S),

@@ -6,7 +6,8 @@ import type { Connector, JvmThreads, ServerProcess, ServerReading } from '../ser
 import { fieldOf } from './json.ts';
 
 /** Values as the server sent them; anything but a number is left out. */
-export type RawUsage = { readonly [Key in keyof MemoryUsage]: unknown };
+type Raw<T> = { readonly [Key in keyof T]: unknown };
+export type RawUsage = Raw<MemoryUsage>;
 
 /** More than any JVM has; a longer list is rejected. */
 export const MAX_BEANS = 64;
@@ -17,23 +18,26 @@ export class ReadingBuilder {
   readonly #pools = new Map<string, PoolUsage>();
   readonly #collectors = new Map<string, CollectorUsage>();
   readonly #connectors: Connector[] = [];
-  #threads: JvmThreads = {};
   #process: ServerProcess | undefined;
   /** Attributes of the beans `Runtime` and `OperatingSystem`. */
   #processBeans: object = {};
-  #classes: JvmReading['classes'] = {};
-  #heap: MemoryUsage = {};
-  #nonHeap: MemoryUsage = {};
+  classes: Raw<JvmReading['classes']> = {};
+  /** E.g. `{"init":1,"used":2,"committed":3,"max":-1}`. */
+  heap: unknown;
+  nonHeap: unknown;
+  threads: Raw<JvmThreads> = {};
 
   /** Takes what is needed of one MXBean, e.g. of the type `MemoryPool` with `{ Name: 'G1 Old Gen', Usage: { used: 1 } }`. */
   addBean(type: string, bean: unknown): void {
     const of = (...path: readonly string[]) => fieldOf(bean, ...path);
-    if (type === 'ClassLoading') this.setClasses(of('TotalLoadedClassCount'), of('UnloadedClassCount'));
+    if (type === 'ClassLoading')
+      this.classes = { loaded: of('TotalLoadedClassCount'), unloaded: of('UnloadedClassCount') };
     if (type === 'GarbageCollector') this.addCollector(of('Name'), of('CollectionCount'), of('CollectionTime'));
-    if (type === 'Threading') this.setThreads(of('ThreadCount'), of('DaemonThreadCount'), of('PeakThreadCount'));
+    if (type === 'Threading')
+      this.threads = { live: of('ThreadCount'), daemon: of('DaemonThreadCount'), peak: of('PeakThreadCount') };
     if (type === 'Memory') {
-      this.setHeap(of('HeapMemoryUsage'));
-      this.setNonHeap(of('NonHeapMemoryUsage'));
+      this.heap = of('HeapMemoryUsage');
+      this.nonHeap = of('NonHeapMemoryUsage');
     }
     if (type === 'MemoryPool') {
       const usedAfterGc = of('Type') === 'HEAP' ? of('CollectionUsage', 'used') : undefined;
@@ -58,19 +62,6 @@ export class ReadingBuilder {
     });
   }
 
-  setClasses(loaded: unknown, unloaded: unknown): void {
-    this.#classes = { loaded: readCount(loaded), unloaded: readCount(unloaded) };
-  }
-
-  /** `usage`: e.g. `{"init":1,"used":2,"committed":3,"max":-1}`. */
-  setHeap(usage: unknown): void {
-    this.#heap = readUsage(usage);
-  }
-
-  setNonHeap(usage: unknown): void {
-    this.#nonHeap = readUsage(usage);
-  }
-
   /** `usedAfterGc` for heap pools only: other pools have no collections. */
   addPool(name: unknown, usage: unknown, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
@@ -80,8 +71,7 @@ export class ReadingBuilder {
 
   addCollector(name: unknown, count: unknown, timeMs: unknown): void {
     if (!isName(name)) return;
-    const collector = { count: readCount(count), timeMs: readCount(timeMs) };
-    this.#add(this.#collectors, name, collector, 'collectors');
+    this.#add(this.#collectors, name, readCounts({ count, timeMs }), 'collectors');
   }
 
   /** `name`: as Tomcat writes it, with the port at its end: `"http-nio-127.0.0.1-8080"`. */
@@ -90,33 +80,23 @@ export class ReadingBuilder {
     const port = /-(\d{1,5})"?$/.exec(name)?.[1];
     this.#connectors.push({
       port: port === undefined ? undefined : Number(port),
-      busyThreads: readCount(busyThreads),
-      maxThreads: readCount(maxThreads),
-      connections: readCount(connections),
+      ...readCounts({ busyThreads, maxThreads, connections }),
     });
   }
 
-  setThreads(live: unknown, daemon: unknown, peak: unknown): void {
-    this.#threads = { live: readCount(live), daemon: readCount(daemon), peak: readCount(peak) };
-  }
-
   /** `id` is unique among the processes of the server. */
-  setProcess(id: string, values: { readonly [Key in keyof Omit<ServerProcess, 'id'>]: unknown }): void {
-    const { cpuSeconds } = values;
+  setProcess(id: string, { cpuSeconds, ...counts }: Raw<Omit<ServerProcess, 'id'>>): void {
     this.#process = {
       id,
       cpuSeconds:
         typeof cpuSeconds === 'number' && Number.isFinite(cpuSeconds) && cpuSeconds >= 0 ? cpuSeconds : undefined,
-      residentBytes: readCount(values.residentBytes),
-      openDescriptors: readCount(values.openDescriptors),
-      maxDescriptors: readCount(values.maxDescriptors),
-      processors: readCount(values.processors),
+      ...readCounts(counts),
     };
   }
 
   /** Throws a `JvmSourceError` with this code and message if the reading is empty. */
   build(code: JvmErrorCode, message: string): JvmReading {
-    const [classes, heap, nonHeap] = [this.#classes, this.#heap, this.#nonHeap];
+    const [classes, heap, nonHeap] = [readCounts(this.classes), readUsage(this.heap), readUsage(this.nonHeap)];
     const [pools, collectors] = [this.#pools, this.#collectors];
     const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
     if (!found.some(hasValue)) throw new JvmSourceError(code, message);
@@ -124,9 +104,9 @@ export class ReadingBuilder {
   }
 
   #server(): ServerReading | undefined {
-    const [connectors, threads, { id, ...values } = { id: '' }] = [this.#connectors, this.#threads, this.#process];
-    if (connectors.length === 0 && !hasValue(threads) && !hasValue(values)) return undefined;
-    return { connectors, threads, process: this.#process };
+    const [connectors, threads, process] = [this.#connectors, readCounts(this.threads), this.#process];
+    const isEmpty = connectors.length === 0 && !hasValue(threads) && !hasValue({ ...process, id: undefined });
+    return isEmpty ? undefined : { connectors, threads, process };
   }
 
   #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {
@@ -147,6 +127,13 @@ export function typeOfBean(objectName: string): string {
 
 function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+function readCounts<Key extends string>(
+  raw: { readonly [K in Key]?: unknown },
+): { readonly [K in Key]?: number | undefined } {
+  const counts = Object.entries(raw).map(([key, value]) => [key, readCount(value)]);
+  return Object.fromEntries(counts) as { readonly [K in Key]?: number | undefined };
 }
 
 /** Like `readCount`, but also accepts -1, an MXBean's value for no limit or not set. */

@@ -43,8 +43,8 @@ export function parseTomcatStatus(text: string): JvmReading {
     if (fieldOf(entry, 'type') === 'Non-heap memory') nonHeap.push(pool);
   }
   // The page reads `memory` at another moment than the pools, so only its maximum is used: that never changes.
-  builder.setHeap({ ...addUp(heap, 'heap'), max: fieldOf(jvm, 'memory', 'max') });
-  builder.setNonHeap(addUp(nonHeap, 'non-heap'));
+  builder.heap = { ...addUp(heap, 'heap'), max: fieldOf(jvm, 'memory', 'max') };
+  builder.nonHeap = addUp(nonHeap, 'nonHeap');
   const connectors = fieldOf(parsed, 'tomcat', 'connector');
   for (const connector of Array.isArray(connectors) ? connectors.slice(0, MAX_BEANS) : []) {
     const threads = fieldOf(connector, 'threadInfo');
