@@ -89,7 +89,7 @@ export class JvmMonitor {
     this.#options.source.close();
   }
 
-  /** Takes a thread dump. Rejects with a `JvmSourceError` that has the reason. */
+  /** Rejects with a `JvmSourceError`. */
   async dumpThreads(): Promise<string> {
     const { source } = this.#options;
     if (source.dumpThreads === undefined) {

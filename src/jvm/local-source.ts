@@ -9,7 +9,7 @@ import type { ServerProcess } from './server-reading.ts';
 const ATTACH_UNUSED = 'the JVM’s attach socket is not used: its memory is read from its counters only';
 
 /** What to add to the sidecar's unit; undefined if nothing is missing. `process` is undefined if /proc does not show it. */
-export function adviseOnProcess(process: ServerProcess | undefined): string | undefined {
+function adviseOnProcess(process: ServerProcess | undefined): string | undefined {
   if (process === undefined) {
     return (
       'Its process is not visible in /proc. Add "ProtectProc=default" to [Service] in a drop-in of the sidecar’s unit; ' +

@@ -2,6 +2,7 @@
  * Takes a thread dump of the server's JVM when a call hangs, and keeps the last dumps in a folder. A dump stops the
  * JVM's threads for some milliseconds. So dumps are taken one at a time, and no more often than configured.
  */
+
 import { lstat, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
@@ -10,9 +11,8 @@ import { counter, gauge, type MetricDescription } from '../base/metric-descripti
 import { describeFileError, resolveTrusted } from '../base/trusted-file.ts';
 import { removeOwn, writeAside } from '../base/write-aside.ts';
 import type { Config } from '../config/config.ts';
-import { cleanDump } from './clean-dump.ts';
 import { JvmSourceError } from './jvm-source.ts';
-import { countDeadlocked, summariseThreads } from './thread-dump.ts';
+import { cleanDump, countDeadlocked, summariseThreads } from './thread-dump.ts';
 
 /** A long-running call. */
 export interface HungCall {

@@ -1,19 +1,5 @@
 /** Why TLS with a server failed, as kinds that an operator can act on. Reasons are codes of Node.js and OpenSSL. */
 
-export type TlsFaultKind =
-  | 'expired'
-  | 'not-yet-valid'
-  | 'untrusted'
-  | 'not-for-servers'
-  | 'other-name'
-  | 'no-tls'
-  | 'tls-expected'
-  | 'protocol'
-  | 'client-certificate'
-  | 'refused'
-  | 'broken-off'
-  | 'other';
-
 export interface TlsFault {
   readonly kind: TlsFaultKind;
   /** E.g. `its certificate has expired`; the subject is the server. */
@@ -27,7 +13,7 @@ interface Kind extends Omit<TlsFault, 'kind'> {
 }
 
 /** The first whose `reasons` match. Newer versions of OpenSSL write `SSL/TLS_ALERT_...` for `SSLV3_ALERT_...`. */
-const KINDS: Readonly<Record<TlsFaultKind, Kind>> = {
+const KINDS = {
   expired: { text: 'its certificate has expired', see: 'the server', reasons: /^CERT_HAS_EXPIRED$/ },
   'not-yet-valid': {
     text: 'its certificate is not valid yet, or the clock here is wrong',
@@ -79,7 +65,9 @@ const KINDS: Readonly<Record<TlsFaultKind, Kind>> = {
   },
   'broken-off': { text: 'it breaks off the handshake', see: 'its log', reasons: /^E(?!PROTO$)[A-Z]+$/ },
   other: { text: 'the handshake fails', see: 'docs/tls.md', reasons: /^/ },
-};
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type TlsFaultKind = keyof typeof KINDS;
 
 /** `reason`: e.g. `CERT_HAS_EXPIRED`, as `tlsReasonOf` gives it. */
 export function describeTlsFault(reason: string): TlsFault {

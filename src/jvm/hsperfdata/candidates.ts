@@ -1,6 +1,6 @@
 /** Finds the JVMs that have a counters file, each with its process if that is visible. */
+import { userInfo } from 'node:os';
 import type { Counters } from './counters.ts';
-import { findKnownUsers } from './known-users.ts';
 import { decideLiveness, findLockHolders, type Liveness, type LivenessEvidence } from './liveness.ts';
 import {
   fileNameOf,
@@ -10,7 +10,7 @@ import {
   type ReadCountersResult,
   readCounters,
 } from './perf-file.ts';
-import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
+import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, readSmall, startedEpochMsOf } from './processes.ts';
 import type { SearchContext } from './search-bounds.ts';
 
 export interface Candidate {
@@ -25,6 +25,7 @@ export interface Candidate {
 export interface Surroundings extends SearchContext {
   readonly tmpPath: string;
   readonly processes: readonly ProcessInfo[];
+  /** `jvm.user`: a name, or a number. */
   readonly user?: string | undefined;
   /** Users that the JVM may belong to: our own, and those that listen on the upstream's port. */
   readonly uids: ReadonlySet<number>;
@@ -171,4 +172,39 @@ async function listEverywhere(
 /** For messages: the pid that `jvm.pid` accepts. */
 export function describeCandidate({ path, process, counters }: Candidate) {
   return { pid: process?.pid ?? path.nspid, user: path.user, command: counters.command?.name ?? 'unknown' };
+}
+
+/** Several names for one user id are rare, but a container's passwd file may contain anything. */
+const MAX_USERS = 16;
+const FOLDER_PART = /^[^/\0]{1,255}$/;
+
+/**
+ * The users whose folders `hsperfdata_<name>` are opened by name, before all others: any user of the machine may create
+ * more such folders than a search visits. `jvm.user` first, then the names of `uids` in our passwd file and in that of
+ * the process `pid`, whose container may have its own: e.g. `['tomcat']`. Our own name comes from the system, which may
+ * use a directory service.
+ */
+export function findKnownUsers({ procPath, user }: Surroundings, uids: ReadonlySet<number>, pid?: number): string[] {
+  const names = new Set<string>();
+  if (user !== undefined) names.add(user);
+  const own = ownUser();
+  if (own !== undefined && uids.has(own.uid)) names.add(own.username);
+  for (const process of pid === undefined ? ['self'] : ['self', pid]) {
+    for (const name of namesIn(`${procPath}/${process}/root/etc/passwd`, uids)) names.add(name);
+  }
+  return [...names].filter((name) => FOLDER_PART.test(name)).slice(0, MAX_USERS);
+}
+
+function namesIn(passwdPath: string, uids: ReadonlySet<number>): string[] {
+  const entries = (readSmall(passwdPath) ?? '').split('\n').map((line) => line.split(':', 3));
+  return entries.filter(([, , uid = '']) => /^\d+$/.test(uid) && uids.has(Number(uid))).map(([name = '']) => name);
+}
+
+/** Undefined for a user id without a name. */
+function ownUser(): { readonly uid: number; readonly username: string } | undefined {
+  try {
+    return userInfo();
+  } catch {
+    return undefined;
+  }
 }

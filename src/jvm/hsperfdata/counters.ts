@@ -9,8 +9,6 @@ export interface Counters {
   readonly numbers: ReadonlyMap<string, bigint>;
   /** E.g. `sun.gc.policy.name` => `GarbageFirst`. */
   readonly texts: ReadonlyMap<string, string>;
-  /** Some counters did not fit into the file, so absent ones are unknown. */
-  readonly hasOverflow: boolean;
   readonly command: JavaCommand | undefined;
   /** E.g. 17; undefined if the file's two version counters are missing or disagree. */
   readonly jdkMajor: number | undefined;
@@ -70,7 +68,7 @@ function unitOf(name: string): number | undefined {
 export function decodeCounters(bytes: Buffer): CountersResult {
   const result = parseLayout(bytes);
   if (result.kind !== 'layout') return result;
-  const { entries, isLittleEndian, overflowBytes } = result.layout;
+  const { entries, isLittleEndian } = result.layout;
   const numbers = new Map<string, bigint>();
   const texts = new Map<string, string>();
   let command: JavaCommand | undefined;
@@ -93,7 +91,7 @@ export function decodeCounters(bytes: Buffer): CountersResult {
   const startedEpochMs = readSafeNumber(numbers.get('sun.rt.createVmBeginTime'));
   return {
     kind: 'counters',
-    counters: { numbers, texts, hasOverflow: overflowBytes > 0, command, jdkMajor, startedEpochMs },
+    counters: { numbers, texts, command, jdkMajor, startedEpochMs },
   };
 }
 

@@ -15,8 +15,6 @@ export interface Entry {
 
 interface Layout {
   readonly isLittleEndian: boolean;
-  /** Bytes of counters that did not fit. If greater than 0, an absent counter is unknown. */
-  readonly overflowBytes: number;
   readonly entries: readonly Entry[];
 }
 
@@ -45,6 +43,7 @@ export function parseLayout(bytes: Buffer): LayoutResult {
 function readEntries(bytes: Buffer, isLittleEndian: boolean): LayoutResult {
   const int32 = (offset: number) => (isLittleEndian ? bytes.readInt32LE(offset) : bytes.readInt32BE(offset));
   const used = int32(8);
+  /** Bytes of counters that did not fit: an absent counter is unknown. */
   const overflowBytes = int32(12);
   const count = int32(28);
   let offset = int32(24);
@@ -65,7 +64,7 @@ function readEntries(bytes: Buffer, isLittleEndian: boolean): LayoutResult {
   }
   // A counter that is just being added causes this, too; the next reading will have it.
   if (offset !== used) return invalid(`its ${count} counters end at ${offset}, not at ${used}`);
-  return { kind: 'layout', layout: { isLittleEndian, overflowBytes, entries } };
+  return { kind: 'layout', layout: { isLittleEndian, entries } };
 }
 
 /** HotSpot has one layout for entries: head, name, aligned value, padding to 8 bytes. Any other layout is damage. */

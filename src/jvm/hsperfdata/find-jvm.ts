@@ -9,12 +9,12 @@ import {
   describeCandidate,
   type Failure,
   findAll,
+  findKnownUsers,
   findOfProcess,
   readCandidate,
   type Surroundings,
   type Survey,
 } from './candidates.ts';
-import { findKnownUsers } from './known-users.ts';
 import { findListeners, type Listener } from './listeners.ts';
 import { decideLiveness, TICKS_MOVE_WITHIN_MS } from './liveness.ts';
 import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
