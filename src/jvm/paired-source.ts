@@ -13,17 +13,15 @@ const MEMORY_SHARE = 0.75;
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;
   readonly #rest: JvmSource;
-  readonly #timeoutMs: number;
-  readonly #logger: Logger;
+  readonly #options: { readonly timeoutMs: number; readonly logger: Logger };
   #loggedReason: string | undefined;
   name: string;
 
   /** `timeoutMs` is that of a reading. */
-  constructor(memory: JvmSource, rest: JvmSource, { timeoutMs, logger }: { timeoutMs: number; logger: Logger }) {
+  constructor(memory: JvmSource, rest: JvmSource, options: { readonly timeoutMs: number; readonly logger: Logger }) {
     this.#memory = memory;
     this.#rest = rest;
-    this.#timeoutMs = timeoutMs;
-    this.#logger = logger;
+    this.#options = options;
     this.name = memory.name;
   }
 
@@ -32,7 +30,7 @@ export class PairedSource implements JvmSource {
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
-    const limitMs = this.#timeoutMs * MEMORY_SHARE;
+    const limitMs = this.#options.timeoutMs * MEMORY_SHARE;
     const limit = AbortSignal.timeout(limitMs);
     // Wait for both even if one has failed: a source must not be called again while it is still reading.
     const [memory, rest] = await Promise.allSettled([
@@ -60,7 +58,10 @@ export class PairedSource implements JvmSource {
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;
     const fields = { source: this.#memory.name, reason };
-    this.#logger.warn(fields, `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`);
+    this.#options.logger.warn(
+      fields,
+      `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`,
+    );
   }
 
   async dumpThreads(signal: AbortSignal): Promise<string> {

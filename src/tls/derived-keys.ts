@@ -109,14 +109,13 @@ function withDerivations<T>(take: (wanted: Wanted) => Buffer, parse: () => T): T
 function createPkcs12Derivation(take: (wanted: Wanted) => Buffer): Pkcs12Derivation {
   return (passphrase, salt, id, iterations, bytes, md) => {
     if (iterations < 1) throw new Error('no iterations');
-    const { algorithm, digestLength, blockLength } = md ?? (forge.md.sha1.create() as unknown as Digest);
+    const digest = md ?? (forge.md.sha1.create() as unknown as Digest);
     const saltBytes = decodeLatin1(salt.bytes());
-    const parts = ['pkcs12', passphrase ?? null, saltBytes.toString('latin1'), id, iterations, bytes, algorithm];
+    const parts = ['pkcs12', passphrase ?? null, saltBytes.toString('latin1'), id, iterations, bytes, digest.algorithm];
     const secret = passphrase == null ? Buffer.alloc(0) : Buffer.from(`${passphrase}\0`, 'utf16le').swap16();
-    const derive = () =>
-      derivePkcs12Key({ secret, salt: saltBytes, id, iterations, bytes, algorithm, digestLength, blockLength });
+    const derive = () => derivePkcs12Key(digest, { secret, salt: saltBytes }, { id, iterations, bytes });
     // A key that is longer than the digest takes all iterations again.
-    const rounds = iterations * Math.ceil(bytes / digestLength);
+    const rounds = iterations * Math.ceil(bytes / digest.digestLength);
     const key = take({ id: JSON.stringify(parts), iterations: rounds, derive });
     return forge.util.createBuffer(key.toString('latin1'));
   };
@@ -124,15 +123,10 @@ function createPkcs12Derivation(take: (wanted: Wanted) => Buffer): Pkcs12Derivat
 
 /** RFC 7292 appendix B.2, in slices. */
 async function derivePkcs12Key(
-  options: Digest & {
-    readonly secret: Buffer;
-    readonly salt: Buffer;
-    readonly id: number;
-    readonly iterations: number;
-    readonly bytes: number;
-  },
+  { algorithm, blockLength }: Digest,
+  { secret, salt }: { readonly secret: Buffer; readonly salt: Buffer },
+  { id, iterations, bytes }: { readonly id: number; readonly iterations: number; readonly bytes: number },
 ): Promise<Buffer> {
-  const { secret, salt, id, iterations, bytes, algorithm, blockLength } = options;
   const diversifier = Buffer.alloc(blockLength, id);
   const input = Buffer.concat([repeated(salt, blockLength), repeated(secret, blockLength)]);
   const key: Buffer[] = [];

@@ -21,22 +21,20 @@ export const ATTACH_COMMANDS = Object.freeze([
 /** Without `-l`, which would make the JVM walk its heap. The dump lists deadlocks even so. */
 export const THREAD_COMMAND = 'Thread.print';
 /** Enough for some thousand threads with deep stacks. */
-export const MAX_DUMP_BYTES = 16 * 1_024 * 1_024;
+const MAX_DUMP_BYTES = 16 * 1_024 * 1_024;
 
 export type AttachCommand = (typeof ATTACH_COMMANDS)[number] | typeof THREAD_COMMAND;
 
 /** The longest known answer to a reading has 2 KiB. */
 export const MAX_ANSWER_BYTES = 262_144;
-/** JDK 17 and JDK 25 both accept the first version of the protocol. */
-const PROTOCOL_VERSION = '1';
-const OPERATION = 'jcmd';
-const ARGUMENTS = 3;
-
-/** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. */
+/**
+ * `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. JDK 17 and JDK
+ * 25 both accept the first version of the protocol.
+ */
 export function formatRequest(command: AttachCommand): string {
   // Types are not checked at run time.
   assert([...ATTACH_COMMANDS, THREAD_COMMAND].includes(command), 'a command that is not on the list');
-  return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
+  return `1\0jcmd\0${command}\0\0\0`;
 }
 
 /**
@@ -44,9 +42,8 @@ export function formatRequest(command: AttachCommand): string {
  * aborts, D2S_ERR_JVM_FORMAT for an answer that cannot be used, and with the codes of `FAILURES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
-  const request = formatRequest(command);
   const maxBytes = command === THREAD_COMMAND ? MAX_DUMP_BYTES : MAX_ANSWER_BYTES;
-  const answer = await converse(socketPath, request, signal, maxBytes);
+  const answer = await converse(socketPath, formatRequest(command), signal, maxBytes);
   // Every answer has a result code; a JVM that refuses us closes the connection without one.
   if (answer === '') throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `${REFUSED}.`);
   const end = answer.indexOf('\n');

@@ -31,7 +31,6 @@ const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
   'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
-const REMOVED_AGAIN = 'the attach socket was removed right after it was created';
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {
@@ -49,7 +48,7 @@ export class AttachOverlay {
     this.#mayOpen = mayOpen;
     this.#timeoutMs = timeoutMs;
     this.#system = system;
-    this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
+    this.#opener = new AttachOpener({ system, openTimeoutMs });
   }
 
   /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */
@@ -94,7 +93,7 @@ export class AttachOverlay {
     const reason = mayWait ? await Promise.race([this.#opener.open(jvm), aborted(signal)]) : STILL_OPENING;
     if (reason !== undefined) throw unreachable(reason);
     const opened = await openAttachSocket(jvm, this.#system);
-    if (opened === undefined) throw unreachable(REMOVED_AGAIN);
+    if (opened === undefined) throw unreachable('the attach socket was removed right after it was created');
     return opened;
   }
 

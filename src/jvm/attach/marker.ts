@@ -66,12 +66,15 @@ async function placeIn(folder: FileHandle, name: string, uid: number): Promise<M
 
 function createMarker(folder: FileHandle, path: string, made: Stats): Marker {
   // Another attaching program may have put its own file there meanwhile. That file is not removed.
-  const isOurs = (found: Stats | undefined) => found?.ino === made.ino && found.dev === made.dev;
+  const isInPlace = () => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found?.ino === made.ino && found.dev === made.dev;
+  };
   return {
-    isInPlace: () => isOurs(lstatSync(path, { throwIfNoEntry: false })),
+    isInPlace,
     remove: () => {
       try {
-        if (isOurs(lstatSync(path, { throwIfNoEntry: false }))) unlinkSync(path);
+        if (isInPlace()) unlinkSync(path);
       } catch {
         // Another program removed it first: nothing to do.
       }

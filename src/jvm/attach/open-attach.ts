@@ -27,7 +27,7 @@ interface AttachOpenerOptions {
    * How long the JVM may take. Measured: 16 ms, but a collection may come first and take many seconds on a large heap.
    * If the marker were removed too early, the JVM would print its threads. Default 60 s.
    */
-  readonly openTimeoutMs?: number;
+  readonly openTimeoutMs?: number | undefined;
 }
 
 const OPEN_TIMEOUT_MS = 60_000;

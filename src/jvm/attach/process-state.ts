@@ -52,8 +52,8 @@ export async function isHotSpot(procPath: string, pid: number): Promise<boolean>
  * Whether HotSpot's thread for SIGQUIT exists. With -Xrs it does not, wherever that option was set (a file of options,
  * the environment). The program may then have its own handler for SIGQUIT, and many of those end the program.
  */
-export async function hasSignalDispatcher(procPath: string, pid: number): Promise<boolean> {
-  return await hasThread(procPath, pid, SIGNAL_DISPATCHER);
+export function hasSignalDispatcher(procPath: string, pid: number): Promise<boolean> {
+  return hasThread(procPath, pid, SIGNAL_DISPATCHER);
 }
 
 /**

@@ -7,10 +7,8 @@ import { describeFileError } from '../../base/trusted-file.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { readServerProcess } from '../server-process.ts';
-import type { ServerReading } from '../server-reading.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
-import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
@@ -30,11 +28,7 @@ export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bound
 }
 
 /** Errors that a bound of the search may have caused. The others describe something that was found. */
-const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
-  'D2S_ERR_JVM_NOT_FOUND',
-  'D2S_ERR_JVM_GONE',
-  'D2S_ERR_JVM_FORMAT',
-]);
+const BEYOND_BOUNDS: readonly JvmErrorCode[] = ['D2S_ERR_JVM_NOT_FOUND', 'D2S_ERR_JVM_GONE', 'D2S_ERR_JVM_FORMAT'];
 
 /** The JVM that is read, and the evidence in its last reading that it is alive. */
 interface Current extends FoundJvm {
@@ -108,7 +102,7 @@ export class HsperfdataSource implements JvmSource {
     } catch (cause) {
       if (!(cause instanceof JvmSourceError)) throw cause;
       const why = gone !== undefined && cause.code === 'D2S_ERR_JVM_NOT_FOUND' ? gone.why : cause;
-      const hits = BEYOND_BOUNDS.has(why.code) ? this.#bounds.describeHitsSince(hitsBefore) : undefined;
+      const hits = BEYOND_BOUNDS.includes(why.code) ? this.#bounds.describeHitsSince(hitsBefore) : undefined;
       throw hits === undefined ? why : beyondBounds(why, hits);
     }
     // A dead JVM's file looks like that of a living one without visible processes; but we saw this JVM end.
@@ -142,8 +136,8 @@ export class HsperfdataSource implements JvmSource {
     const { reading, collector } = computeReading(counters);
     const jvm = createVisibleJvm(current, file, counters, collector, procPath);
     const isUnknown = answer.liveness === 'unknown';
-    const isAnswering = isUnknown ? await this.#options.isAnswering?.(jvm, signal) : undefined;
-    const liveness = isAnswering === false ? 'gone' : answer.liveness;
+    const isSilent = isUnknown && (await this.#options.isAnswering?.(jvm, signal)) === false;
+    const liveness = isSilent ? 'gone' : answer.liveness;
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') {
       const why = 'is stopped (SIGSTOP, a debugger or a frozen container); continue it, e.g. with kill -CONT';
@@ -156,13 +150,10 @@ export class HsperfdataSource implements JvmSource {
         'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer',
       );
     this.found = jvm;
-    return { ...reading, server: await this.#readServer(jvm, counters, procPath) };
-  }
-
-  async #readServer(jvm: VisibleJvm, counters: Counters, procPath: string): Promise<ServerReading> {
     const count = (name: string) => countOf(counters, `java.threads.${name}`);
-    const process = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
-    return { threads: { live: count('live'), daemon: count('daemon'), peak: count('livePeak') }, process };
+    const threads = { live: count('live'), daemon: count('daemon'), peak: count('livePeak') };
+    const server = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
+    return { ...reading, server: { threads, process: server } };
   }
 }
 
@@ -175,9 +166,7 @@ function goneError(candidate: Candidate, why: string): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_GONE', message);
 }
 
-type Written = Pick<Candidate, 'file' | 'counters'>;
-
-function isSameJvm(one: Written, other: Written): boolean {
+function isSameJvm(one: Pick<Candidate, 'file' | 'counters'>, other: Pick<Candidate, 'file' | 'counters'>): boolean {
   const isSameFile = one.file.inode === other.file.inode && one.file.device === other.file.device;
   return isSameFile && one.counters.startedEpochMs === other.counters.startedEpochMs;
 }

@@ -51,13 +51,12 @@ export class SearchBounds {
 
   /** For a search that began at `before`, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
-    const hit = [...this.#hits].filter(
-      ([bound, times]) => times > (before.get(bound) ?? 0) && bound in BOUNDS_THAT_HIDE_JVMS,
-    );
-    if (hit.length === 0) return undefined;
-    return hit
-      .map(([bound]) => `${SEARCH_LIMITS[bound]} ${BOUNDS_THAT_HIDE_JVMS[bound]} (bound "${bound}")`)
-      .join(', ');
+    const hit = [...this.#hits].flatMap(([bound, times]) => {
+      const what = BOUNDS_THAT_HIDE_JVMS[bound];
+      const isHit = what !== undefined && times > (before.get(bound) ?? 0);
+      return isHit ? [`${SEARCH_LIMITS[bound]} ${what} (bound "${bound}")`] : [];
+    });
+    return hit.length === 0 ? undefined : hit.join(', ');
   }
 
   hit(bound: SearchBound): void {

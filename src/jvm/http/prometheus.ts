@@ -9,7 +9,6 @@ import { addUp, type NamedUsage } from './pool-sums.ts';
 import { parsePrometheusText, type Sample, type Samples } from './prometheus-text.ts';
 import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
-const KEYS_OF_USAGE = ['init', 'used', 'committed', 'max'] as const;
 const WANTED =
   /^(?:jvm_(?:classes|memory|gc)_|java_lang_(?:ClassLoading|Memory|MemoryPool|GarbageCollector)_|jmx_exporter_build_info$)/i;
 const BEANS = /^java_lang_(?:classloading|memory|memorypool|garbagecollector)_/;
@@ -132,7 +131,7 @@ function readBeans(builder: ReadingBuilder, samples: Samples): void {
     );
 }
 
-function usageFrom(read: (key: (typeof KEYS_OF_USAGE)[number]) => number | undefined): RawUsage {
+function usageFrom(read: (key: keyof RawUsage) => number | undefined): RawUsage {
   return { init: read('init'), used: read('used'), committed: read('committed'), max: read('max') };
 }
 
