@@ -3,8 +3,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ListenerTls } from '../../../src/tls/listener-tls.ts';
-import { createStandIn } from '../../../src/tls/stand-in-certificate.ts';
-import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { createStandIn, WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
 

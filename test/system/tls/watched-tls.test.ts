@@ -110,25 +110,20 @@ describe('watched certificate files', () => {
     expect([given, levels()]).toEqual([[SECOND], ['info']]);
   });
 
-  it('that stay wrong leave the old ones in use, with one line and one count', async () => {
-    writeFileSync(pair.keyFile, 's3cr3t');
+  it.each([
+    ['stay wrong', () => writeFileSync(pair.keyFile, 's3cr3t'), 'keyFile', 'holds no private key'],
+    ['are gone', () => renameSync(pair.certFile, `${pair.certFile}.gone`), 'certFile', 'cannot be read: ENOENT'],
+  ] as const)('that %s leave the old ones in use, with one line and one count', async (_, spoil, key, why) => {
+    spoil();
     for (let look = 0; look < 5; look += 1) await watched.poll();
     expect([given, watched.options.cert]).toEqual([[], FIRST]);
     expect(watched.numbers).toMatchObject({ replaced: 0, unusable: 1 });
-    const reason = expect.stringContaining(`listen.tls.keyFile: ${pair.keyFile} holds no private key`);
+    const reason = expect.stringContaining(`listen.tls.${key}: ${pair[key]} ${why}`);
     expect(logged).toEqual([expect.objectContaining({ level: 'error', details: { reason } })]);
     expect(JSON.stringify(logged)).not.toContain('s3cr3t');
     put(pair, second);
     await watched.poll();
     expect(given).toEqual([SECOND]);
-  });
-
-  it('that are gone leave the old ones in use', async () => {
-    renameSync(pair.certFile, `${pair.certFile}.gone`);
-    for (let look = 0; look < 2; look += 1) await watched.poll();
-    expect(watched.options.cert).toBe(FIRST);
-    const reason = expect.stringContaining('cannot be read: ENOENT');
-    expect(logged).toEqual([expect.objectContaining({ level: 'error', details: { reason } })]);
   });
 });
 
