@@ -5,8 +5,16 @@ import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
 import { MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
-import { type NameCount, NameSteps } from './name-steps.ts';
-import { createIncrease, MAX_STEPS, SPARK_POINTS, STEPS_PER_MINUTE, STEPS_PER_SPARK_POINT, sumOf } from './steps.ts';
+import {
+  createIncrease,
+  MAX_STEPS,
+  type NameCount,
+  NameSteps,
+  SPARK_POINTS,
+  STEPS_PER_MINUTE,
+  STEPS_PER_SPARK_POINT,
+  sumOf,
+} from './steps.ts';
 
 export interface HistoryApplication {
   readonly name: string;
@@ -112,14 +120,9 @@ class CallsHistory {
     this.#failedByName.take(this.#failed());
     this.worst = this.#findWorst();
     const step = this.#durations.take();
-    const toSeconds = (ns: number): number | null => (step.count === 0 ? null : ns / NS_PER_S);
-    return {
-      count: this.#count(),
-      errors: this.#errors(),
-      p50: toSeconds(step.p50),
-      p95: toSeconds(step.p95),
-      p99: toSeconds(step.p99),
-    };
+    const [count, errors] = [this.#count(), this.#errors()];
+    if (step.count === 0) return { count, errors, p50: null, p95: null, p99: null };
+    return { count, errors, p50: step.p50 / NS_PER_S, p95: step.p95 / NS_PER_S, p99: step.p99 / NS_PER_S };
   }
 
   lineOf(name: string): readonly number[] {

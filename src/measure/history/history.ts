@@ -15,14 +15,20 @@ import {
   type SharedPoint,
   type WorstCallOfKind,
 } from './application-history.ts';
-import { type ConditionSources, Conditions } from './conditions.ts';
 import { JvmHistory } from './jvm-history.ts';
-import { type Mark, type MarkKind, Marks } from './marks.ts';
+import { type Mark, type MarkKind, type MarkSources, Marks } from './marks.ts';
 import type { NameKind, NameMinute } from './minute-record.ts';
-import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
-import { createIncrease, STEP_SECONDS, STEPS_PER_MINUTE, sumOf } from './steps.ts';
+import {
+  createIncrease,
+  type ReadCounters,
+  type RecentCount,
+  RecentCounts,
+  STEP_SECONDS,
+  STEPS_PER_MINUTE,
+  sumOf,
+} from './steps.ts';
 
-export interface HistorySources extends ConditionSources {
+export interface HistorySources extends MarkSources {
   readonly applications: readonly HistoryApplication[];
   readonly own: OwnCounts;
   /** Counters whose increase the page shows. */
@@ -44,8 +50,7 @@ export class History {
   readonly startedEpochMs: number;
   readonly #sources: HistorySources;
   readonly #clock: Clock;
-  readonly #marks = new Marks();
-  readonly #conditions: Conditions;
+  readonly #marks: Marks;
   readonly #applications: ReadonlyMap<string, ApplicationHistory>;
   readonly #jvm = new JvmHistory();
   readonly #recent: RecentCounts;
@@ -63,16 +68,15 @@ export class History {
     this.#sources = sources;
     this.#clock = clock;
     this.startedEpochMs = clock.epochMs();
-    this.#conditions = new Conditions(sources, this.#marks, clock);
+    this.#marks = new Marks(sources, clock);
     this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
     this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
-    this.#aborted = createIncrease(() => sumOfKinds(sources.own.aborted));
-    this.#unanswered = createIncrease(() => sumOfKinds(sources.own.unanswered));
-    const epochMs = this.startedEpochMs;
-    this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
-    if (!sources.isRestored) return;
-    this.#marks.add({ epochMs, kind: 'restored', text: 'The counts from before the restart were restored.' });
+    const { aborted, unanswered } = sources.own;
+    this.#aborted = createIncrease(() => aborted.rpc + aborted.sba);
+    this.#unanswered = createIncrease(() => unanswered.rpc + unanswered.sba);
+    this.mark('start', 'The sidecar has started.');
+    if (sources.isRestored) this.mark('restored', 'The counts from before the restart were restored.');
   }
 
   /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */
@@ -86,13 +90,13 @@ export class History {
 
   /** At most 200, oldest first. Includes changes since the last step. */
   get marks(): readonly Mark[] {
-    this.#conditions.check();
+    this.#marks.check();
     return this.#marks.all;
   }
 
   /** Adds an event that this room does not see itself, such as a verdict. */
   mark(kind: MarkKind, text: string): Mark {
-    return this.#marks.add({ epochMs: this.#clock.epochMs(), kind, text });
+    return this.#marks.add(kind, text);
   }
 
   get droppedMarks(): number {
@@ -140,7 +144,7 @@ export class History {
     this.#minute = [...this.#minute, point].slice(-STEPS_PER_MINUTE);
     for (const application of this.#applications.values()) application.sample(point);
     this.#recent.take();
-    this.#conditions.check();
+    this.#marks.check();
     this.seq = point.seq;
   }
 
@@ -168,10 +172,6 @@ export class History {
   lineOf(application: string, kind: 'rpc' | 'sba', name: string): readonly number[] {
     return this.#applications.get(application)?.lineOf(kind, name) ?? [];
   }
-}
-
-function sumOfKinds({ rpc, sba }: CallsOfKinds): number {
-  return rpc + sba;
 }
 
 export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedMarks' | 'minutes'>>[] = [

@@ -1,9 +1,23 @@
-export const MARK_KINDS = [
-  ...(['start', 'restored', 'drain', 'reload'] as const),
-  ...(['upstreamLost', 'upstreamBack', 'jvmLost', 'jvmBack', 'jvmRestart', 'verdict'] as const),
-] as const;
+import type { Clock } from '../../base/clock.ts';
+import type { JvmState } from '../../jvm/jvm-monitor.ts';
+import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import type { Upstream } from '../../proxy/upstream/upstream.ts';
+import { describeTlsFault } from '../../tls/tls-fault.ts';
 
-export type MarkKind = (typeof MARK_KINDS)[number];
+/** Sources that the history watches for changes; read at each check. */
+export interface MarkSources {
+  readonly upstream: { readonly reachability: UpstreamCondition };
+  /** `failures`: number of failed readings; absent when no source is configured. */
+  readonly jvm: { readonly state: JvmState; readonly failures?: number };
+  readonly lifecycle: { readonly state: string };
+  readonly reloads: { readonly lastAppliedEpochMs: number };
+}
+
+export type UpstreamCondition = Upstream['condition'];
+
+export type MarkKind =
+  | ('start' | 'restored' | 'drain' | 'reload' | 'verdict')
+  | ('upstreamLost' | 'upstreamBack' | 'jvmLost' | 'jvmBack' | 'jvmRestart');
 
 /** An event, e.g. `{ epochMs: 1793966400000, kind: 'reload', text: 'The configuration was reloaded.' }`. */
 export interface Mark {
@@ -17,18 +31,101 @@ export interface Mark {
 /** More than occur in an hour, unless something flaps. */
 const MAX_MARKS = 200;
 
+/** The events of the last hour. `check` compares the sources with their state at the last check, and marks each change. */
 export class Marks {
+  readonly #sources: MarkSources;
+  readonly #clock: Clock;
   /** Oldest first. */
   readonly all: Mark[] = [];
   dropped = 0;
+  #upstream: UpstreamCondition;
+  /** Undefined until known: a source that has not been read yet is not lost. */
+  #jvm: JvmState['kind'] | undefined;
+  #loadedClasses = 0;
+  #collections = 0;
+  #isServing = false;
+  #reloadedEpochMs: number;
+  #outage: Mark | undefined;
+  #jvmOutage: Mark | undefined;
+
+  constructor(sources: MarkSources, clock: Clock) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#upstream = sources.upstream.reachability;
+    this.#reloadedEpochMs = sources.reloads.lastAppliedEpochMs;
+  }
 
   /** Returns the mark, whose end may be set later. */
-  add(mark: Mark): Mark {
+  add(kind: MarkKind, text: string, epochMs = this.#clock.epochMs()): Mark {
+    const mark = { epochMs, kind, text };
     this.all.push(mark);
     if (this.all.length > MAX_MARKS) {
       this.all.shift();
       this.dropped += 1;
     }
     return mark;
+  }
+
+  check(): void {
+    this.#checkUpstream();
+    this.#checkJvm();
+    this.#checkSidecar();
+  }
+
+  #checkUpstream(): void {
+    const before = this.#upstream;
+    const now = this.#sources.upstream.reachability;
+    this.#upstream = now;
+    if (now.kind === 'unreachable') {
+      const isSame = before.kind === 'unreachable' && before.sinceEpochMs === now.sinceEpochMs;
+      const text = now.isTls
+        ? `TLS with the upstream fails: ${describeTlsFault(now.reason).text} (${now.reason}).`
+        : `The upstream takes no connections: ${now.reason}.`;
+      if (!isSame) this.#outage = this.add('upstreamLost', text, now.sinceEpochMs);
+      return;
+    }
+    // Also true when it was lost and came back between two checks.
+    if (now.kind === 'reachable' && before.kind !== 'unknown' && before.sinceEpochMs !== now.sinceEpochMs)
+      this.#back('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs, this.#outage);
+  }
+
+  #checkJvm(): void {
+    const { state, failures = 0 } = this.#sources.jvm;
+    const before = this.#jvm;
+    if (state.kind === 'unavailable') {
+      if (before === undefined && failures === 0) return;
+      this.#jvm = 'unavailable';
+      if (before === 'available')
+        this.#jvmOutage = this.add('jvmLost', `The JVM cannot be read: ${state.reason}`, state.sinceEpochMs);
+      return;
+    }
+    this.#jvm = 'available';
+    if (before === 'unavailable') this.#back('jvmBack', 'The JVM can be read.', state.sinceEpochMs, this.#jvmOutage);
+    this.#checkRestart(state.reading);
+  }
+
+  /** Detects a restart by counters that have fallen, since no source says when its JVM started. */
+  #checkRestart({ classes, collectors }: JvmReading): void {
+    const loadedClasses = classes.loaded ?? 0;
+    const collections = [...collectors.values()].reduce((sum, { count = 0 }) => sum + count, 0);
+    const hasRestarted = loadedClasses < this.#loadedClasses || collections < this.#collections;
+    this.#loadedClasses = loadedClasses;
+    this.#collections = collections;
+    if (hasRestarted) this.add('jvmRestart', 'The JVM has restarted.');
+  }
+
+  #checkSidecar(): void {
+    const isServing = this.#sources.lifecycle.state === 'serving';
+    if (this.#isServing && !isServing) this.add('drain', 'The sidecar has begun to drain.');
+    this.#isServing = isServing;
+    const { lastAppliedEpochMs } = this.#sources.reloads;
+    if (lastAppliedEpochMs === this.#reloadedEpochMs) return;
+    this.#reloadedEpochMs = lastAppliedEpochMs;
+    this.add('reload', 'The configuration was reloaded.', lastAppliedEpochMs);
+  }
+
+  #back(kind: MarkKind, text: string, epochMs: number, outage: Mark | undefined): void {
+    this.add(kind, text, epochMs);
+    if (outage !== undefined) outage.endEpochMs = epochMs;
   }
 }

@@ -1,14 +1,12 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { RULES } from './rules.ts';
-import { type Evidence, type Judgement, VERDICT_CODES, type Verdict, type VerdictCode } from './verdict.ts';
+import { type Evidence, VERDICT_CODES, type Verdict, type VerdictCode } from './verdict.ts';
 
 /** A rule that no longer applies keeps the verdict for this long, so that the verdict does not flicker. */
 const KEPT_NS = 10 * NS_PER_S;
 
 /** Left at once: they say that nothing was found. */
 const WITHOUT_FINDING: ReadonlySet<VerdictCode> = new Set(['quiet', 'fine']);
-
-type CodedJudgement = Judgement & { readonly code: VerdictCode };
 
 /** The verdict on one application. A rule higher in the order takes over at once, a lower one after `KEPT_NS`. */
 export class ApplicationVerdict {
@@ -22,11 +20,14 @@ export class ApplicationVerdict {
   }
 
   judge(evidence: Evidence): Verdict {
-    const judged: readonly CodedJudgement[] = VERDICT_CODES.map((code) => ({ code, ...RULES[code](evidence) }));
-    const first = judged.find(({ applies }) => applies) as CodedJudgement;
-    // `fine` applies only without any other rule, so that a reader of the rules sees one finding or none.
-    const isFound = ({ code, applies }: CodedJudgement) => (code === 'fine' ? first.code === 'fine' : applies);
-    const rules = judged.map((rule) => ({ code: rule.code, applies: isFound(rule), text: rule.text }));
+    const judged = VERDICT_CODES.map((code) => ({ code, ...RULES[code](evidence) }));
+    const first = judged.find(({ applies }) => applies) as (typeof judged)[number];
+    const rules = judged.map(({ code, applies, text }) => ({
+      code,
+      // `fine` applies only without any other rule, so that a reader of the rules sees one finding or none.
+      applies: code === 'fine' ? first.code === 'fine' : applies,
+      text,
+    }));
     const nowNs = this.#clock.nowNs();
     const before = this.current;
     const { hung } = evidence;

@@ -5,10 +5,9 @@
  */
 import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
-import type { UpstreamCondition } from '../history/conditions.ts';
-import { endedCalls } from './minute-counts.ts';
-import { SERVER_RULES } from './server-rules.ts';
-import type { Rule, VerdictCode } from './verdict.ts';
+import type { UpstreamCondition } from '../history/marks.ts';
+import type { HungName } from '../record/hung-calls.ts';
+import { hungText, type MinuteCounts, type Rule, type VerdictCode } from './verdict.ts';
 
 const MIN_FAULTS = 3;
 const ERROR_SHARE = 0.05;
@@ -19,6 +18,7 @@ const SLOWER_BY = 2;
 /** Below this nobody notices twice the duration. */
 const MIN_P95_S = 0.05;
 const MIN_PASSED = 20;
+const NEARLY_ALL = 0.9;
 
 /** Reasons that point to the network. With all others, except `OWN_REASONS`, the server's host has answered. */
 const NETWORK_REASONS: ReadonlySet<string> = new Set([
@@ -43,6 +43,29 @@ function tlsReason(upstream: UpstreamCondition): string | undefined {
 function blamed(reason: string): keyof typeof UNREACHABLE {
   if (OWN_REASONS.has(reason)) return 'sidecar';
   return NETWORK_REASONS.has(reason) ? 'network' : 'server';
+}
+
+/** `rpc Plant.Report hangs: 6 calls for 12.0 s to 40.0 s, usually at most 250 ms`. */
+function describeHung({ kind, name, count, youngest, oldest, p99 }: HungName): string {
+  const ages =
+    count === 1
+      ? `1 call for ${formatDuration(oldest)}`
+      : `${formatCount(count)} calls for ${formatDuration(youngest)} to ${formatDuration(oldest)}`;
+  const usual = p99 === null ? 'none was answered yet' : `usually at most ${formatDuration(p99)}`;
+  return `${hungText({ kind, name })}: ${ages}, ${usual}`;
+}
+
+/** How much of a maximum is used, e.g. `9 of 10`. */
+function compare(used: number | undefined, max: number | undefined, format = formatCount) {
+  if (used === undefined || max === undefined || max <= 0)
+    return { isFull: false, isNearlyFull: false, text: 'not known' };
+  const text = `${format(used)} of ${formatCount(max)}`;
+  return { isFull: used >= max, isNearlyFull: used >= NEARLY_ALL * max, text };
+}
+
+/** Calls that ended for the client: answered, or without an answer. Those that the client aborted are not included. */
+export function endedCalls({ ok, clientErrors, errors, unanswered }: MinuteCounts): number {
+  return ok + clientErrors + errors + unanswered;
 }
 
 export const RULES: Readonly<Record<VerdictCode, Rule>> = {
@@ -85,7 +108,57 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
     };
   },
 
-  ...SERVER_RULES,
+  deadlock: ({ deadlock }) => {
+    const found =
+      deadlock === undefined
+        ? 'none in the last thread dump, or no dump was taken'
+        : `${formatCount(deadlock.threads)} threads, in ${deadlock.file}`;
+    return {
+      applies: deadlock !== undefined,
+      text: `Applies when the last thread dump (diagnosis.threads) has a deadlock. Now: ${found}.`,
+      subject: 'server',
+      says: `The server: a deadlock, which only a restart ends (${found}).`,
+    };
+  },
+
+  'no-threads': ({ server }) => {
+    const { busyThreads, maxThreads = 0 } = server?.connector ?? {};
+    const busy = compare(busyThreads, maxThreads);
+    return {
+      applies: busy.isFull,
+      text: `Applies while all request threads of the connector are busy. Now: ${busy.text}.`,
+      subject: 'server',
+      says: `The server: all its ${formatCount(maxThreads)} request threads are busy, so that further calls wait.`,
+    };
+  },
+
+  descriptors: ({ server }) => {
+    const open = compare(server?.process.openDescriptors, server?.process.maxDescriptors);
+    return {
+      applies: open.isNearlyFull,
+      text: `Applies when the server has ${100 * NEARLY_ALL} % of its descriptors (files and connections) open. Now: ${open.text}.`,
+      subject: 'server',
+      says: `The server: it has ${open.text} descriptors open, and fails when none are left.`,
+    };
+  },
+
+  'hung-calls': ({ hung }) => ({
+    applies: hung !== null,
+    text: `Applies when all running calls of one name have run for ten times its p99 and at least 5 s (a single one without a p99: 30 s). Now: ${hung === null ? 'none' : describeHung(hung)}.`,
+    subject: 'server',
+    says: hung === null ? '' : `The server: ${describeHung(hung)}.`,
+    suspect: hung ?? undefined,
+  }),
+
+  processors: ({ server }) => {
+    const used = compare(server?.cores, server?.process.processors, (cores) => cores.toFixed(2));
+    return {
+      applies: used.isNearlyFull,
+      text: `Applies when the server uses ${100 * NEARLY_ALL} % of its processors. Now: ${used.text}.`,
+      subject: 'server',
+      says: `The server: its JVM uses ${used.text} processors, so that calls wait for one.`,
+    };
+  },
 
   'calls-fail': ({ minute, worst }) => {
     const ended = endedCalls(minute);

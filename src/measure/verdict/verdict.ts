@@ -1,8 +1,8 @@
 /** What the verdict is, and the evidence that its rules read. */
 import type { ServerState } from '../../jvm/server-reading.ts';
-import type { UpstreamCondition } from '../history/conditions.ts';
+import type { UpstreamCondition } from '../history/marks.ts';
+import type { CallTotals } from '../record/call-totals.ts';
 import { type HungName, UNCONFIRMED } from '../record/hung-calls.ts';
-import type { MinuteCounts } from './minute-counts.ts';
 
 export const SUBJECTS = ['server', 'network', 'client', 'sidecar', 'nobody', 'unknown'] as const;
 
@@ -32,13 +32,6 @@ export const VERDICT_CODES = [
 
 export type VerdictCode = (typeof VERDICT_CODES)[number];
 
-export interface RuleResult {
-  readonly code: VerdictCode;
-  readonly applies: boolean;
-  /** The condition, and the current figure. */
-  readonly text: string;
-}
-
 /** E.g. `{ subject: 'server', code: 'calls-fail', text: 'The server: 12 % of the calls failed ...', ... }`. */
 export interface Verdict {
   readonly subject: Subject;
@@ -49,7 +42,7 @@ export interface Verdict {
   readonly text: string;
   /** When this code became the verdict, in milliseconds since 1970. */
   readonly sinceEpochMs: number;
-  readonly rules: readonly RuleResult[];
+  readonly rules: readonly (Pick<Judgement, 'applies' | 'text'> & { readonly code: VerdictCode })[];
   /** A hung call whose name no answer has confirmed, so that it may be any text that a client sent. */
   readonly unconfirmed: SuspectCall | undefined;
 }
@@ -59,6 +52,14 @@ export interface SuspectCall {
   readonly kind: string;
   readonly name: string;
 }
+
+/** Differences of counters over the last minute. Times are in seconds. */
+export type MinuteCounts = Readonly<CallTotals['counts']> & {
+  /** Requests below the application that are no calls. */
+  readonly unclassified: number;
+  /** Requests that would be calls if their first segment were the application's. */
+  readonly misplaced: number;
+};
 
 export interface Evidence {
   readonly application: string;

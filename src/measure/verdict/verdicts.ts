@@ -5,17 +5,22 @@
 import { type Clock, MS_PER_S } from '../../base/clock.ts';
 import { gauge, info, type MetricDescription } from '../../base/metric-description.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
-import type { UpstreamCondition } from '../history/conditions.ts';
 import type { History } from '../history/history.ts';
-import type { Mark } from '../history/marks.ts';
+import type { Mark, UpstreamCondition } from '../history/marks.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { SlowestCalls } from '../record/slowest-calls.ts';
 import type { UnclassifiedRequests } from '../record/unclassified-requests.ts';
 import { ApplicationVerdict } from './application-verdict.ts';
-import { CountsOfMinute, type MinuteCounts } from './minute-counts.ts';
-import { type Evidence, SUBJECTS, type SuspectCall, type Verdict, type VerdictCode } from './verdict.ts';
+import {
+  type Evidence,
+  type MinuteCounts,
+  SUBJECTS,
+  type SuspectCall,
+  type Verdict,
+  type VerdictCode,
+} from './verdict.ts';
 
 export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
   readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
@@ -36,8 +41,9 @@ export interface VerdictSources {
 
 interface Judged {
   readonly application: JudgedApplication;
-  readonly counts: CountsOfMinute;
   readonly verdict: ApplicationVerdict;
+  /** Ends a second, and returns what has been counted in the last 60. */
+  readonly takeMinute: () => MinuteCounts;
   /** Figures of the minute that the verdict is of. */
   minute: MinuteCounts;
   code: VerdictCode | undefined;
@@ -51,25 +57,18 @@ const MINUTE_S = 60;
 export class Verdicts {
   readonly #sources: VerdictSources;
   readonly #clock: Clock;
-  readonly #judged: ReadonlyMap<string, Judged>;
+  readonly #judged = new Map<string, Judged>();
   #timer: NodeJS.Timeout | undefined;
 
   /** Create it after saved state has been loaded. */
   constructor(sources: VerdictSources, clock: Clock) {
     this.#sources = sources;
     this.#clock = clock;
-    this.#judged = new Map(
-      sources.applications.map((application) => {
-        const counts = new CountsOfMinute(() => this.#readCounts(application));
-        return [
-          application.name,
-          {
-            ...{ application, counts, verdict: new ApplicationVerdict(clock), minute: counts.take() },
-            ...{ code: undefined, mark: undefined },
-          },
-        ];
-      }),
-    );
+    for (const application of sources.applications) {
+      const takeMinute = createMinute(() => this.#readCounts(application));
+      const state = { minute: takeMinute(), code: undefined, mark: undefined };
+      this.#judged.set(application.name, { application, verdict: new ApplicationVerdict(clock), takeMinute, ...state });
+    }
   }
 
   /** `shield` runs each turn and handles what it throws. */
@@ -83,7 +82,7 @@ export class Verdicts {
 
   judge(): void {
     for (const judged of this.#judged.values()) {
-      judged.minute = judged.counts.take();
+      judged.minute = judged.takeMinute();
       const { code } = judged.verdict.judge(this.#evidenceOf(judged));
       if (code !== judged.code) this.#mark(judged, code);
     }
@@ -150,6 +149,19 @@ export class Verdicts {
       misplacedPath: sources.unclassified.misplaced.path,
     };
   }
+}
+
+function createMinute(read: () => MinuteCounts): () => MinuteCounts {
+  /** Oldest first, one each second. */
+  const before = [read()];
+  return () => {
+    const now = read();
+    const [oldest = now] = before;
+    before.push(now);
+    if (before.length > MINUTE_S) before.shift();
+    const keys = Object.keys(now) as (keyof MinuteCounts)[];
+    return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
+  };
 }
 
 /** Only outcomes that can give a name a metric: other names may be any text that a client sent. */

@@ -3,8 +3,8 @@
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';
-import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
+import type { UpstreamCondition } from '../../../../src/measure/history/marks.ts';
 import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../clock.ts';

@@ -3,6 +3,7 @@ import net from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { UpstreamCondition } from '../../../../src/measure/history/marks.ts';
 import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
 import type { ItemDetails } from '../../../../src/page/live-data.ts';
 import { type Columns, parseRows } from '../../../../src/page/rows.ts';
@@ -247,10 +248,14 @@ it.each([
   ['unknown', 'HEAD', 0],
 ] as const)('/live tries an upstream that is %s for every reader by %s %i times', async (kind, method, times) => {
   const { monitored, sidecar } = await createPlant();
-  const upstream = { reachability: { kind, sinceEpochMs: 0, reason: 'ECONNREFUSED' } };
+  const reachability = { kind, sinceEpochMs: 0, reason: 'ECONNREFUSED', isTls: false } as UpstreamCondition;
   const probe = vi.fn(() => Promise.resolve(true));
   const live = { ...(sidecar.monitored.live as MonitoredLive), probe };
-  const { port, close } = await openMonitor({ ...monitored, sidecar: { ...monitored.sidecar, upstream }, live });
+  const { port, close } = await openMonitor({
+    ...monitored,
+    sidecar: { ...monitored.sidecar, upstream: { reachability } },
+    live,
+  });
   onTestFinished(close);
   expect((await send(port, '/live', { method })).status).toBe(200);
   expect(probe).toHaveBeenCalledTimes(times);

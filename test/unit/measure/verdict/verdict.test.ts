@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest';
 import type { ServerState } from '../../../../src/jvm/server-reading.ts';
 import { ApplicationVerdict } from '../../../../src/measure/verdict/application-verdict.ts';
-import type { MinuteCounts } from '../../../../src/measure/verdict/minute-counts.ts';
-import { type Evidence, VERDICT_CODES, withConfirmedNames } from '../../../../src/measure/verdict/verdict.ts';
+import {
+  type Evidence,
+  type MinuteCounts,
+  VERDICT_CODES,
+  withConfirmedNames,
+} from '../../../../src/measure/verdict/verdict.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const NONE: MinuteCounts = {

@@ -18,7 +18,7 @@ function look(): string[] {
   return history.marks.slice(1).map(({ kind, text }) => `${kind}: ${text}`);
 }
 
-const REFUSED = { kind: 'unreachable', reason: 'ECONNREFUSED' } as const;
+const REFUSED = { kind: 'unreachable', reason: 'ECONNREFUSED', isTls: false } as const;
 
 it('marks begin with the start and the restore', () => {
   expect(history.marks).toEqual([{ epochMs: clock.epochMs(), kind: 'start', text: 'The sidecar has started.' }]);
@@ -48,7 +48,7 @@ it('marks show a loss and recovery between two looks', () => {
 it('marks tell that it was never there, and another reason is no other loss', () => {
   sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
   look();
-  sources.upstream.reachability = { kind: 'unreachable', reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
+  sources.upstream.reachability = { ...REFUSED, reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
   expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
 });
 

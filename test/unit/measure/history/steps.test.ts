@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RecentCounts } from '../../../../src/measure/history/recent-counts.ts';
+import { RecentCounts } from '../../../../src/measure/history/steps.ts';
 
 function counted(start: Readonly<Record<string, number>> = {}) {
   const counters = new Map(Object.entries(start));
