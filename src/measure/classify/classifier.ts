@@ -20,10 +20,7 @@ export interface Call {
   /** As in the configuration, e.g. `smartWeb`; `''` is the root context. */
   readonly application: string;
   readonly kind: CallKind;
-  /**
-   * E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. Hidden characters are replaced by
-   * U+FFFD (`sanitizeText`), so the name is safe to display. A copy: it keeps no request head in memory.
-   */
+  /** A copy, e.g. `E.Demo.TestInOut`, `login`; hidden characters are U+FFFD (`sanitizeText`), so it is safe to display. */
   readonly name: string;
 }
 
@@ -35,10 +32,7 @@ export const CACHED_PATHS = 8_192;
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
-/**
- * A longer name is cut: a running call would keep a name of 64 KiB. Statistics count names from half this length on as
- * `(other)`.
- */
+/** A longer name is cut: a running call would keep 64 KiB. Statistics count names of half this length as `(other)`. */
 const MAX_NAME_CHARS = 1_024;
 
 interface Context {
@@ -75,10 +69,7 @@ export class Classifier {
     return size;
   }
 
-  /**
-   * Returns the call, or undefined when no rule matches. A cached path returns the same object each time and costs
-   * about 0.2 µs (test/bench/record.bench.ts).
-   */
+  /** The call, if a rule matches; for a cached path the same object, in about 0.2 µs (test/bench/record.bench.ts). */
   classify(method: string, target: string): Call | undefined {
     const rules = this.#methods.get(method);
     if (rules === undefined) return undefined;
@@ -94,10 +85,7 @@ export class Classifier {
     return call;
   }
 
-  /**
-   * Whether the request would be a call if its first segment were the application. For requests outside of all
-   * applications: many of them reveal a misspelt `upstream.url`.
-   */
+  /** Whether a request outside of all applications would be a call if its first segment were one. */
   isMisplaced(method: string, segments: readonly string[]): boolean {
     const rules = this.#methods.get(method)?.rules ?? [];
     const isBelow = startsWith(segments, this.#prefix, 1);

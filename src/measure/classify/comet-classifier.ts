@@ -1,7 +1,4 @@
-/**
- * Classifies Comet messages: a delivery on `/d2/object/H.Demo` is a received value of the object `H.Demo`. Rules are
- * data (`default-comet-rules.ts`). Like the whole folder, this must not know sockets, sessions or metrics.
- */
+/** Classifies Comet messages: a delivery on `/d2/object/H.Demo` is a received value of the object `H.Demo`. */
 
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { Config } from '../../config/config.ts';
@@ -19,10 +16,7 @@ import { type BayeuxMessage, toId } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_COMET_RULES } from './default-comet-rules.ts';
 
-/**
- * `name` is e.g. `E.Demo.Test` or `H.Demo`, of any length. Hidden characters are replaced by U+FFFD. It is a copy and
- * keeps no message in memory. `reply` says how to find the answer; it only matters for calls.
- */
+/** `name`: a copy, e.g. `H.Demo`; hidden characters are U+FFFD. `reply`: how to find the answer of a call. */
 export type ClassifiedMessage = CometTarget & { readonly name: string; readonly reply: ReplyRule };
 
 export type CometClassifierConfig = Pick<Config['comet'], 'rules' | 'defaultRules'>;
@@ -45,9 +39,8 @@ export class CometClassifier {
   }
 
   /**
-   * Returns what the message means, or undefined when no rule matches. `channel` is the message's channel, or one
-   * channel of a subscription or unsubscription; `data` is the message's. About 1 µs (test/bench/comet.bench.ts): a
-   * cache of thousands of channels took longer.
+   * The meaning of a message, or of one `channel` of a subscription, if a rule matches. About 1 µs
+   * (test/bench/comet.bench.ts): a cache of thousands of channels took longer.
    */
   classify(when: CometWhen, channel: string, data: unknown): ClassifiedMessage | undefined {
     if (!channel.startsWith('/')) return undefined;

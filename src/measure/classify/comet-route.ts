@@ -35,8 +35,8 @@ export class CometRoutes {
   }
 
   /**
-   * Matches `/smartWeb/api/cometd` and the paths below it (CometD's clients append `/handshake`, `/connect`). A login
-   * is a POST to any path of the application with the configured ending, as in Tomcat's FormAuthenticator.
+   * Comet: the path and those below it, as CometD appends `/connect`. A login: POST to any path with that ending, as in
+   * Tomcat's FormAuthenticator.
    */
   find(method: string, target: string): CometRoute | undefined {
     const path = normalizePath(target);

@@ -1,11 +1,9 @@
 import type { CometRule } from '../../config/rules/comet-rules.ts';
 
 /**
- * The default rules for Comet messages. The server's channels are not public, so these are our choice; a site with
- * other channels lists them in `comet.rules`. Those are tried first, and the first match counts.
- *
- * Two styles are covered: each object has its own channel; or clients subscribe to objects with messages to a service,
- * and all values arrive on one channel.
+ * The default rules for Comet, tried after `comet.rules`. The server's channels are not public, so these are our
+ * choice: each object has its own channel, or clients subscribe by messages to a service and all values arrive on one
+ * channel.
  */
 export const DEFAULT_COMET_RULES: readonly CometRule[] = [
   { channel: '/d2/object/{name}', kind: 'object', action: 'subscribe', name: '{name}' },

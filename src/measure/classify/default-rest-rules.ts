@@ -1,11 +1,8 @@
 import type { RestRule } from '../../config/rules/rest-rules.ts';
 
 /**
- * The default rules: every call of the REST interface. A site with its own calls lists rules in `rest.rules`; those are
- * tried first, and the first match counts.
- *
- * The forms of an RPC differ in what executes it (`java`, `japi`: a process) and in whether there is an interface
- * between event and method. The literal segments are not part of the name; the interface is.
+ * The default rules: every call of the REST interface, tried after `rest.rules`. The forms of an RPC differ in what
+ * executes it (`java`, `japi`: a process) and in an interface between event and method, which is part of the name.
  */
 export const DEFAULT_REST_RULES: readonly RestRule[] = [
   rpc('d2/rpc/{event}/{method}', '{event}.{method}'),

@@ -1,7 +1,7 @@
 /**
- * The paths of `rest.deny`, which only clients on loopback may request, without a proxy. Servers differ in how they read a path. A
- * target is therefore denied if any reading of it lies at or below a denied path: escapes, path parameters, empty and
- * dot segments, backslashes, absolute form.
+ * The paths of `rest.deny`, which only clients on loopback may request. Servers differ in how they read a path, so a
+ * target is denied if any reading lies at or below a denied path: escapes, parameters, empty and dot segments,
+ * backslashes.
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
@@ -33,10 +33,7 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /**
-   * `target` as sent, in latin1. Behind a trusted proxy no client counts as loopback: a loopback address that the proxy
-   * states may be forged, and the proxy's own says nothing about a client that it did not name.
-   */
+  /** `target` as sent, in latin1. Behind a trusted proxy no client is loopback: that may be forged. */
   denies(target: string, { remoteAddress, viaProxy }: DeniedClient): boolean {
     if (viaProxy === undefined && LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
@@ -55,9 +52,7 @@ export class DeniedPaths {
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
 
-  /**
-   * The first segments, decoded, without empty ones and dots; as many as a denied path can have, whatever the length.
-   */
+  /** The first segments, decoded, without empty ones and dots; as many as a denied path can have. */
   #firstSegments(path: string): string[] {
     const segments: string[] = [];
     for (let at = 0, start = 0; at <= path.length && segments.length < this.#deepest; at += 1) {

@@ -1,16 +1,13 @@
 /**
- * Parses paths as the application server does. Paths that are the same call for the server must be the same call here;
- * otherwise a client could hide a call with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): cut
- * path parameters from the raw path, decode the segments, resolve dot segments, including escaped ones.
+ * Parses paths as Tomcat does (CoyoteAdapter), so that `//`, `/./` or `%2e` hides no call: cut path parameters from the
+ * raw path, decode the segments, resolve dot segments, including escaped ones.
  */
 import { isUtf8 } from 'node:buffer';
 import { decodeText } from '../../config/rules/pattern.ts';
 
 /**
- * The raw path of a request-target, without scheme, authority, query and path parameters:
- * `http://plant/app/a;jsessionid=1/b?x=1` gives `/app/a/b`. Undefined for `*` and an authority (RFC 9112 §3.2).
- *
- * Path parameters are removed before any other code sees the path, since `;jsessionid=` carries a session id.
+ * The raw path of a request-target: `/app/a/b` for `http://plant/app/a;jsessionid=1/b?x=1`. Undefined for `*` and an
+ * authority (RFC 9112 §3.2). Parameters go first, since `;jsessionid=` carries a session id.
  */
 export function extractRawPath(target: string): string | undefined {
   const queryAt = target.indexOf('?');
@@ -44,11 +41,8 @@ export function isIrregularPath(path: string): boolean {
 export const MAX_SEGMENTS = 256;
 
 /**
- * The decoded segments of a raw path, without dot segments and empty ones: `/a//b/%2e/../c%20d/` gives `['a', 'c d']`.
- * A trailing slash makes no difference. Only the first `MAX_SEGMENTS`, after `..` has been applied. Undefined when `..`
- * would climb above the root, which Tomcat answers with 400.
- *
- * One pass: a path of 60 kB has up to 60,000 segments, and all clients wait while it is read.
+ * The decoded segments of a raw path, at most `MAX_SEGMENTS`: `['a', 'c d']` for `/a//b/%2e/../c%20d/`. Undefined when
+ * `..` would climb above the root (400 in Tomcat). One pass: a path of 60 kB has up to 60,000 segments.
  */
 export function parseSegments(path: string): string[] | undefined {
   const starts: number[] = [];
@@ -83,10 +77,7 @@ function dotsIn(path: string, start: number, end: number): number {
   return dots;
 }
 
-/**
- * A segment, which has no slash, with its escapes decoded, and then all its bytes as UTF-8. `segment` is latin1, one
- * character for each byte. With invalid UTF-8 or a bad escape it stays unchanged: it is still a usable name.
- */
+/** A segment in latin1 with its escapes decoded, then its bytes as UTF-8; unchanged if either is invalid. */
 export function decodeSegment(segment: string): string {
   if (!ENCODED.test(segment)) return segment;
   const bytes = Buffer.allocUnsafe(segment.length);

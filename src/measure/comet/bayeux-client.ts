@@ -31,10 +31,7 @@ export class BayeuxClient {
     this.goneSinceNs = atNs;
   }
 
-  /**
-   * For the state file. Pending calls and the time of the last connect's answer are not saved, since the restart
-   * interrupts them.
-   */
+  /** For the state file. A restart interrupts pending calls and connects, so they are not saved. */
   save(): SavedFields {
     const { token, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs } = this;
     const monitorings = Array.from(this.monitorings, ([key, name]) => ({ key, name }));

@@ -26,10 +26,7 @@ export interface BodyReadingParts {
   onUnread(reason: UnreadReason): void;
 }
 
-/**
- * The body of a Comet request or response. It is collected as it passes and read in steps after `ReadingShare.read` is
- * called for it. Until then nothing parses its bytes.
- */
+/** The body of a Comet request or response: collected as it passes, parsed in steps once `ReadingShare.read` has it. */
 export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;

@@ -13,11 +13,9 @@ const SWITCHING_PROTOCOLS = 101;
 const MAX_FIELD_CHARS = 256;
 
 /**
- * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
- *
- * The request of an unknown client is not parsed until the server has accepted it (2xx), so that refused requests cost
- * nothing. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
- * holds must be known while they are running.
+ * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket. Not parsed until
+ * the server has accepted it (2xx), so that refused ones cost nothing; that of a client that the server has accepted
+ * before is parsed at once, since its calls and holds must be known while they are running.
  */
 export class CometExchange {
   readonly #application: CometApplication;

@@ -1,7 +1,4 @@
-/**
- * Comet numbers besides calls and objects: holds, handshakes, failures, and unread data. A hold is a `/meta/connect` that
- * the server has not answered yet, over HTTP or a WebSocket. It is not a call.
- */
+/** Comet numbers besides calls and objects. A hold is a `/meta/connect` without an answer yet. It is not a call. */
 
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription, summary } from '../../base/metric-description.ts';
@@ -11,10 +8,7 @@ import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 /** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
-/**
- * Why a body, message or direction passed unread. Its bytes were forwarded as always. `body-too-large` is an HTTP body,
- * `too-large` a WebSocket message.
- */
+/** Why traffic passed unread: `body-too-large` is an HTTP body, `too-large` a WebSocket message. */
 export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 const UNREAD_REASONS = [

@@ -1,7 +1,6 @@
 /**
- * This folder reads Comet traffic. `CometReader` decides which exchanges belong to Comet or are login forms, and what
- * reads each of them. It must not know sockets. Reading must never change, delay or end the traffic; see exchange/ for
- * the rules of observing.
+ * This folder reads Comet traffic. It must not know sockets. Reading must never change, delay or end the traffic; see
+ * exchange/ for the rules of observing.
  */
 
 import { NS_PER_MS } from '../../base/clock.ts';
@@ -70,10 +69,7 @@ export class CometReader {
       : new FormLogin(application, this.#userField, exchange, request);
   }
 
-  /**
-   * Prepares a reload without changing anything; the returned function applies it, also to open WebSockets. Counts and
-   * monitorings stay. Throws as the constructor.
-   */
+  /** Prepares a reload; the returned function applies it, also to open WebSockets. Throws as the constructor. */
   prepareReload(config: CometConfig): () => void {
     const routes = createRoutes(config);
     const options = createReadingOptions(config);

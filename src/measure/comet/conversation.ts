@@ -1,7 +1,4 @@
-/**
- * Interprets the messages of one exchange or one WebSocket: sessions that begin and end, monitorings, values, calls and
- * holds. It receives messages in the order in which they passed, and sees no bytes.
- */
+/** Interprets the messages of one exchange or WebSocket in the order in which they passed; sees no bytes. */
 
 import { NS_PER_MS } from '../../base/clock.ts';
 import { parseErrorCode } from '../../protocol/bayeux/error.ts';
@@ -156,10 +153,7 @@ export class Conversation {
 
   // ---- messages from the server
 
-  /**
-   * A batch of messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last batch. `from`: the
-   * login that the response's head states.
-   */
+  /** A batch of a response or WebSocket text, then `onUpstreamEnd`. `from`: the login in the response's head. */
   onUpstreamMessages(
     messages: readonly BayeuxMessage[],
     atNs: number,
@@ -271,10 +265,7 @@ export class Conversation {
 
   // ---- the end
 
-  /**
-   * The exchange has ended, or the WebSocket is closed. `unanswered` is the result of this exchange's unanswered
-   * calls. Undefined leaves them pending, since their answers may come in another exchange.
-   */
+  /** `unanswered`: the result of this exchange's unanswered calls; undefined: another exchange may bring the answers. */
   onClosed(atNs: number, unanswered?: CallResult): void {
     this.#endHold('broken', atNs);
     this.#registration.closed(atNs);
@@ -316,9 +307,7 @@ function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage)
     client.adviceIntervalMs = Math.max(0, advice.intervalMs);
 }
 
-/**
- * The result of a refused call: always an error. Codes 400 to 499 create no name, since any client can provoke them.
- */
+/** An error in any case. Codes 400 to 499 create no name, since any client can provoke them. */
 function describeRefusal(code: number | undefined): CallResult {
   const isClientError = code !== undefined && code >= 400 && code < 500;
   return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };

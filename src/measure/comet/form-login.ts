@@ -9,8 +9,8 @@ import type { CometApplication } from './comet-application.ts';
 const MAX_FORM_BYTES = 16_384;
 
 /**
- * Reads one login form. Its body is kept until the server has answered, then overwritten. If the server accepted the
- * login, the user name is read from it first. The session belongs to the cookie that identifies the login from then on.
+ * Keeps one login form until the server has answered, then overwrites it, after reading the name of an accepted user.
+ * The session belongs to the cookie that identifies the login from then on.
  */
 export class FormLogin implements Unfinished {
   readonly #application: CometApplication;

@@ -68,9 +68,8 @@ export class Registration {
   }
 
   /**
-   * The server's answer shows that it knows this client. A client that is new to us existed before the sidecar's start;
-   * it is adopted unless it has left since. A client whose session ended by idleness returns with the
-   * next activity of its user; a heartbeat is not enough.
+   * The server knows this client. One that is new to us existed before the sidecar's start; it is adopted unless it has
+   * left. A client whose session ended by idleness returns with its user's next activity, not with a heartbeat.
    */
   confirm(client: BayeuxClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {

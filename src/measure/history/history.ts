@@ -1,9 +1,6 @@
 /**
- * The last hour for the live page: the counts of each step of 5 s, what each name did in each minute, and the events
- * around them. Its size is bounded, and it is not saved. It reads existing counters at the end of a step or minute. The
- * folder must not know HTTP.
- *
- * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
+ * The last hour for the live page: each step of 5 s, each name in minutes, and events. Bounded, and not saved. The
+ * folder reads existing counters, and must not know HTTP. Steps are longer if the process was blocked or suspended.
  */
 
 import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
@@ -112,10 +109,7 @@ export class History {
     return this.#applications.get(application)?.worstCall;
   }
 
-  /**
-   * The p95 of RPC calls in the last minute, and the usual one of the hour before it: medians of the steps, in seconds.
-   * Null with too few steps that had calls.
-   */
+  /** Medians of the steps' p95 of RPCs, in seconds: of the last minute, and of the hour before. Null with too few steps. */
   p95Of(application: string): { readonly now: number | null; readonly usual: number | null } {
     return this.#applications.get(application)?.p95 ?? { now: null, usual: null };
   }
@@ -148,10 +142,7 @@ export class History {
     this.seq = point.seq;
   }
 
-  /**
-   * Steps later than `since`, oldest first. If `since` is beyond the newest step, it comes from an earlier process, and
-   * the result is all steps.
-   */
+  /** Steps later than `since`, oldest first; all if `since` is beyond the newest, as it is of an earlier process. */
   points(application: string, since = 0): readonly HistoryPoint[] {
     return this.#applications.get(application)?.pointsAfter(since > this.seq ? 0 : since) ?? [];
   }

@@ -1,7 +1,6 @@
 /**
- * What each name did in each minute of the last hour: the view of a name shows it. All rows of a minute are in one array
- * of numbers, about 100 bytes for a name with a few calls; a name without a call has no row. Beyond `MAX_BYTES` the
- * oldest minute goes first.
+ * What each name did in each minute of the last hour. A name takes about 100 bytes in a minute in which it had calls;
+ * beyond `MAX_BYTES` the oldest minute goes first.
  */
 import { NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';

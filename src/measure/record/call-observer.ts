@@ -1,9 +1,6 @@
 /**
- * The observers of ended calls, besides the statistics: the access log, spans. There are none unless an option asks for
- * one; a call then costs one check of a flag.
- *
- * An observer runs in the middle of traffic, so it must not wait. What it throws goes to `onFailure` and affects neither
- * the call nor other observers.
+ * The observers of ended calls, besides the statistics: the access log, spans. Without one a call costs the check of a
+ * flag. An observer must not wait. What it throws goes to `onFailure`; neither the call nor other observers notice.
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
@@ -13,11 +10,7 @@ import type { CallKind } from '../classify/classifier.ts';
 /** `comet` and `other` are not calls: exchanges with the Comet endpoint or a login form, and all other ones. */
 export type EndedKind = CallKind | 'comet' | 'other';
 
-/**
- * `answered`: by the upstream, with any status. `failed`: the upstream gave no answer, or an incomplete one. `aborted`:
- * the client left before. `denied`: refused by `rest.deny`. exchange.ts lists the words of other parts for the same
- * outcomes.
- */
+/** `failed`: without a whole answer of the upstream. `denied`: by `rest.deny`. exchange.ts has the words of other parts. */
 export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 
 /** The session of a call. `id` is its public id; `userName` is null when the traffic does not contain it. */
@@ -39,10 +32,7 @@ export interface EndedCall {
   readonly isComet: boolean;
   /** Method of the request, e.g. `POST`; undefined for a Bayeux message. */
   readonly method: string | undefined;
-  /**
-   * 200 to 999, 101 for an upgrade, 0 without an answer. For a Bayeux message: 200, 500, the code of its error, or the
-   * status of an HTTP error response that did not answer it.
-   */
+  /** 101 for an upgrade, 0 without an answer. Of a Bayeux message: 200, 500, the code of its error, or an HTTP error. */
   readonly status: number;
   readonly outcome: CallOutcome;
   /** Why there is no answer from the upstream; undefined unless `failed` or `denied`. */
@@ -75,10 +65,7 @@ export interface CallObserver {
   readonly wantsBytes: boolean;
   /** Report exchanges that are not calls as well. */
   readonly wantsOthers: boolean;
-  /**
-   * The `traceparent` that a REST call carries to the upstream; undefined: unchanged. `traceparent` is the client's,
-   * not validated. Must not throw.
-   */
+  /** The `traceparent` for the upstream; undefined: unchanged. The argument is not validated. Must not throw. */
   traceparentFor?(traceparent: string | undefined): string | undefined;
   /** Called once for each call, after it has been counted. */
   callEnded(call: EndedCall): void;

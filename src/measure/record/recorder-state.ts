@@ -1,11 +1,7 @@
 /**
- * The state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running
- * calls, holds and connections are not part of it. `Credentials` has keyed hashes only, and says which of them are
- * saved.
- *
- * Other work runs between two records, so the file is not a snapshot of one moment. These are each of one moment: the
- * counts of all RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and
- * clients. Later parts of the file may count events that earlier parts miss. No part counts an event that did not
+ * The state of the recorder, for the state file: statistics, sessions, Comet clients, their counters; no running calls,
+ * holds and connections. Of one moment are: the counts of all names of a kind with their total, a timer, a session with
+ * its statistics and clients. Later records may count events that earlier ones miss; none counts an event that did not
  * happen.
  */
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';

@@ -93,10 +93,7 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly #comet: CometReader | undefined;
   readonly #clock: Clock;
 
-  /**
-   * Builds all parts from the configuration. Throws `D2S_ERR_CONFIG` for an unusable rule in `rest.rules` or
-   * `comet.rules`. `sessions.max` and `metrics.maxNames` apply to each application.
-   */
+  /** Throws `D2S_ERR_CONFIG` for an unusable rule. `sessions.max` and `metrics.maxNames` apply to each application. */
   constructor(config: RecorderConfig, clock: Clock, { listener, memory = new MemoryBudget() }: RecorderServices = {}) {
     this.#clock = clock;
     this.memory = memory;
@@ -120,9 +117,9 @@ export class Recorder implements ExchangeObserver<Observation> {
   }
 
   /**
-   * Prepares a reload without changing anything; the returned function applies it, from the next exchange on. Counters,
-   * sessions and names stay. `applications`, `metrics.window`, `sessions.cookie` and `comet.enabled` must be unchanged.
-   * Throws `D2S_ERR_CONFIG` for an unusable rule.
+   * Prepares a reload; the returned function applies it, from the next exchange on. What needs a restart
+   * (`applications`, `metrics.window`, `sessions.cookie`, `comet.enabled`) must be unchanged. Throws as the
+   * constructor.
    */
   prepareReload(config: RecorderConfig): () => void {
     const classifier = new Classifier(config);
@@ -251,10 +248,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.own.added[direction].add(addedNs);
   }
 
-  /**
-   * Ends expired sessions and expired Comet calls. Call it from a timer of seconds. Reads of sessions are exact without
-   * it, but the numbers of monitorings and of acknowledged calls depend on it.
-   */
+  /** Ends what is expired. Call it from a timer of seconds: monitorings and acknowledged calls depend on it. */
   sweep(): void {
     this.#comet?.sweep();
     for (const { sessions } of this.applications.values()) sessions.sweep();

@@ -38,10 +38,7 @@ const MAX_TEXT_CHARS = 256;
 const MINUTE_NS = 60 * NS_PER_S;
 const HOUR_NS = 60 * MINUTE_NS;
 
-/**
- * The slowest calls of the last hour. Each minute keeps its own slowest calls, since others become the slowest of
- * the hour when older ones expire. Most calls cost one comparison.
- */
+/** The slowest calls of the last hour: those of each minute, since others move up when older ones expire. */
 export class SlowestCalls {
   readonly #clock: Clock;
   #max: number;

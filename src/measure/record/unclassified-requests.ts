@@ -52,10 +52,7 @@ export class UnclassifiedRequests {
   readonly #firstSegments = new Map<string, number>();
   /** Requests outside of all applications. */
   outside = 0;
-  /**
-   * Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`, if that looks
-   * like a name.
-   */
+  /** Requests that would be calls under another first segment; `path` e.g. `/smartWeb/...`, if that looks like a name. */
   misplaced: { readonly count: number; readonly path: string | undefined } = { count: 0, path: undefined };
 
   /** `applications`: as in the configuration. With the root context nothing is outside. */
@@ -70,10 +67,7 @@ export class UnclassifiedRequests {
     return this.#below.get(application) ?? 0;
   }
 
-  /**
-   * Call it for an answered exchange that is not a call. `target`: as sent; only copies of parts are kept.
-   * `isMisplaced`: asked for a request outside, with its segments.
-   */
+  /** Of an answered exchange that is no call. Keeps no part of `target`. `isMisplaced`: asked for a request outside. */
   add(
     target: string,
     isMisplaced: (segments: readonly string[]) => boolean,
@@ -158,10 +152,8 @@ const DIGITS = /\p{N}/gu;
 const SWITCHES = /(?<=\p{Ll})\p{Lu}|(?<=\p{L})\p{N}|(?<=\p{N})\p{L}/gu;
 
 /**
- * Returns the segment, with hidden characters as U+FFFD, if it looks like the name of an application or a page, and not
- * like a secret. It must begin with a letter, followed by letters, digits, dots, dashes and underscores. It has at most
- * 32 characters, 4 digits, and 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data
- * are longer or mix letters and digits; for them the result is undefined.
+ * The segment, with hidden characters as U+FFFD, if it looks like a name and not like a secret: ids, tokens and encoded
+ * data are longer, or mix letters and digits.
  */
 function selectHarmlessName(segment: string): string | undefined {
   if (segment.length > MAX_NAME_CHARS) return undefined;

@@ -1,7 +1,4 @@
-/**
- * The claims of one table: its unverified sessions, and Comet sessions with an unverified name. Counts them per login,
- * and finds those that become verified when the server accepts their credential alone.
- */
+/** The claims of one table by login and by credential: unverified sessions, and Comet sessions with an unverified name. */
 import { MAX_LOGINS } from './companions.ts';
 import type { Session } from './session.ts';
 
@@ -10,9 +7,7 @@ export const MAX_CLAIMS_PER_LOGIN = 8;
 /** Unverified sessions that one address may begin in a minute, in all applications together. */
 export const CLAIMS_PER_ADDRESS = 32;
 
-/**
- * The limit that kept a call from beginning an unverified session; `cookie` is the limit per login. Values of a label.
- */
+/** The limit that kept a call from beginning an unverified session; `cookie`: per login. Values of a label. */
 export type ClaimLimit = 'cookie' | 'address';
 
 /** A session with a claim. */
@@ -22,10 +17,7 @@ export interface ClaimEntry {
   readonly isNameOnly: boolean;
   /** Keyed hashes of the logins in the request that began it. */
   readonly logins: readonly string[];
-  /**
-   * Token of the only credential that its calls were accepted with. Undefined after a restart until the next call of
-   * the same login and user, since the hash of a password is not saved. Null after a second credential.
-   */
+  /** Token of its only credential; null after a second one. Undefined after a restart until the next call: not saved. */
   credentialToken: string | undefined | null;
 }
 

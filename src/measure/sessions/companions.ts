@@ -1,11 +1,8 @@
 /**
- * Finds a request's companions: other things besides the credential that the server may accept the request for, without
- * checking the credential. Acceptance therefore verifies a credential only when it has no companions.
- *
- * The criterion is what servers may read as a login, not what RFC 6265 allows. Tomcat tries each cookie of the name, in
- * all lines, quoted or not, and a path parameter (org.apache.catalina.connector.CoyoteAdapter).
- *
- * This file uses no regular expressions: `RegExp.input` would keep the last credential in memory.
+ * Finds a request's companions: what the server may accept it for without checking the credential. Judges by what
+ * servers may read as a login, not by RFC 6265: Tomcat tries each cookie of the name, in all lines, quoted or not, and
+ * a path parameter (org.apache.catalina.connector.CoyoteAdapter). No regular expressions: `RegExp.input` would keep the
+ * last credential.
  */
 
 /** The parts of a request head that can hold a login. Values are latin1. */
@@ -17,10 +14,7 @@ export interface CompanionFields {
 }
 
 export interface Companions {
-  /**
-   * Values of login cookies and of session ids in the path, unique, sorted; at most one more than `MAX_LOGINS`. Empty if
-   * a login could not be parsed.
-   */
+  /** Values of login cookies and path parameters, sorted; at most `MAX_LOGINS` + 1. Empty if none could be parsed. */
   readonly logins: readonly string[];
   /** Application keys besides Basic, or besides another key. */
   readonly apiKeys: readonly string[];
@@ -34,10 +28,7 @@ export const MAX_LOGINS = 8;
 /** The path parameter of servlet containers (Jakarta Servlet 6.0 §7.1.3). */
 const SESSION_PARAMETER = 'jsessionid';
 
-/**
- * Undefined when the credential stands alone. `cookieName` is the login cookie's name, e.g. `JSESSIONID`. Cookies whose
- * names contain it count as well (`JSESSIONIDSSO`), ignoring case.
- */
+/** Undefined for a credential alone. Cookies whose names contain `cookieName` count, as `JSESSIONIDSSO`, in any case. */
 export function companionsOf(request: CompanionFields, cookieName: string): Companions | undefined {
   const name = cookieName.toLowerCase();
   const logins = new Set<string>();
@@ -69,8 +60,8 @@ function addParameters(logins: Set<string>, target: string, name: string): boole
 }
 
 /**
- * Adds the values of all parts of `text` whose name contains `name`, e.g. of `JSESSIONID="1A2B"`. False if `name` is
- * nowhere in `text`. Parts end at a semicolon or at `other`. It jumps from one `name` to the next, since a text of 60 kB has up to 60,000 parts.
+ * Adds the values of all parts of `text` whose name contains `name`; false if that is nowhere. Parts end at a semicolon
+ * or at `other`. It jumps from one `name` to the next, since a text of 60 kB has up to 60,000 parts.
  */
 function addValues(logins: Set<string>, text: string, name: string, other: number): boolean {
   const isSeparator = (code: number) => code === SEMICOLON || code === other;

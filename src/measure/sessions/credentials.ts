@@ -1,10 +1,8 @@
 /**
- * Identifies the sender of a request by HTTP Basic (RFC 7617), an application key in `X-API-Key`, the login cookie, or
- * the client certificate of the connection.
- *
- * This file keeps no credential, only keyed hashes. The hash key is random. Without a state file it ends with the
- * process. With one, the key is saved there, so that sessions are found again after a restart. The saved key allows
- * testing guesses, so hashes of values that include a password are never saved (`isLasting`).
+ * Identifies the sender of a request by Basic (RFC 7617), `X-API-Key`, the login cookie, or the connection's
+ * certificate. Keeps no credential, only hashes with a random key, which the state file has, so that sessions are found
+ * again after a restart. It allows testing guesses, so hashes of values that include a password are never saved
+ * (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { sanitizeText } from '../../base/shown-text.ts';
@@ -122,9 +120,8 @@ export class Credentials {
   }
 
   /**
-   * A token that is equal for equal credentials: 44 characters, or 64 if it includes a password. Undefined without
-   * credentials. It says nothing about whether the credentials are right. Basic wins over an application key, even if
-   * it cannot be decoded. Both win over the login cookie, and the cookie wins over the certificate of the connection.
+   * Equal for equal credentials, right or wrong: 44 characters, or 64 if it includes a password. Basic, readable or
+   * not, wins over an application key, that over the login cookie, and that over the certificate of the connection.
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}, sessions?: KnownTokens): string | undefined {
     const authorization = fields.field('authorization');
@@ -137,10 +134,7 @@ export class Credentials {
     );
   }
 
-  /**
-   * The token of the login cookie, as from `tokenOf`; undefined without one. Of several, it is that of the first that has
-   * a session, else the first: Tomcat takes the first that is valid.
-   */
+  /** The token of the first login cookie that has a session, else of the first: Tomcat takes the first that is valid. */
   cookieTokenOf(fields: CredentialFields, sessions?: KnownTokens): string | undefined {
     const tokens = cookieValues(fields.fields('cookie'), this.#cookieName).map((value) => this.#hash('cookie', value));
     if (tokens.length < 2) return tokens[0];
@@ -159,9 +153,8 @@ export class Credentials {
   }
 
   /**
-   * The user or application key that these credentials name, which selects the session. Undefined when they name
-   * nobody: no Basic, no base64, no colon. Never throws. Use it only after the server has accepted the request.
-   * `holder` is used when the request itself names nobody.
+   * The user or application key that selects the session of an accepted request; undefined if it names nobody. Never
+   * throws. `holder` is used when the request itself names nobody.
    */
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
     const authorization = fields.field('authorization');
@@ -175,10 +168,7 @@ export class Credentials {
     return { key, userName: this.#apiKeyUsers.get(key) ?? null };
   }
 
-  /**
-   * The claim that an accepted request makes. Undefined when its credential stands alone, since acceptance then
-   * verifies the credential, and when it names nobody. A cookie and a certificate make no claims.
-   */
+  /** The claim of an accepted request. Undefined when it names nobody, and for a credential alone, which is verified. */
   claimOf(request: CompanionFields): Claim | undefined {
     const companions = hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
     if (companions === undefined) return undefined;
@@ -238,9 +228,8 @@ function hasCredential(fields: CredentialFields): boolean {
 }
 
 /**
- * Whether a token may be written to the state file. The file contains the hash key, and passwords can be guessed, so
- * hashes that include a password must not be in it. Such a session is found again by its user, with the next call that
- * the server accepts.
+ * Whether the state file may have the token: it has the hash key, and passwords can be guessed. A session without such
+ * a token is found again by its user, with the next call that the server accepts.
  */
 export function isLasting(token: string): boolean {
   return token.length === LASTING_TOKEN_CHARS;

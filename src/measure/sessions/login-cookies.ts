@@ -1,15 +1,9 @@
-/**
- * Reads cookies as Tomcat does (org.apache.tomcat.util.http.Rfc6265CookieProcessor). No regular expressions:
- * `RegExp.input` would keep the last credential in memory.
- */
+/** Reads cookies as Tomcat's Rfc6265CookieProcessor. No regular expressions: `RegExp.input` would keep the credential. */
 
 /** More are of no use: a browser sends one for each path. */
 const MAX_COOKIES = 8;
 
-/**
- * Values of the cookies called `name` in the lines of `Cookie`, in order, without empty and invalid ones. All lines are
- * one list: HTTP/2 sends a cookie in each (RFC 9113 §8.2.3). Names are case-sensitive (RFC 6265 §5.4).
- */
+/** Values of the cookies called `name`, in order, without empty and invalid ones, of all lines (RFC 9113 §8.2.3). */
 export function cookieValues(lines: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (const line of lines) {

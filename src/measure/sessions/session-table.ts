@@ -102,10 +102,7 @@ export class SessionTable {
     return this.#claims.size > 0;
   }
 
-  /**
-   * The sessions of this moment, oldest first. Each entry is built when the iterator reaches it, with the numbers of
-   * that time. Sessions that end in the meantime are still included.
-   */
+  /** Those of this moment, oldest first, each with its numbers of when the iterator reaches it, ended or not. */
   entries(): Iterable<SessionEntry> {
     return entriesOf(this.sessions());
   }
@@ -150,8 +147,8 @@ export class SessionTable {
   }
 
   /**
-   * As `join`, when the server has accepted `token` alone, which verifies its claims: without a session of `key`, an
-   * unverified session of that credential becomes it. Names that this credential states over Comet become verified.
+   * As `join`, for an accepted `token` alone, which verifies its claims: a session of this credential becomes that of
+   * `key` if there is none, and names that the credential states over Comet become verified.
    */
   joinVerified(key: string, token: string, nowNs: number): Session | undefined {
     let present = this.join(key, token, nowNs);
@@ -187,9 +184,7 @@ export class SessionTable {
     return session;
   }
 
-  /**
-   * Sets a name found later, e.g. by a form login. A verified name replaces an unverified one; else the first stays.
-   */
+  /** Sets a name found later, e.g. by a form login. A verified name replaces an unverified one; else the first stays. */
   name(session: Session, userName: string | null, proof: NameProof): void {
     if (userName === null) return;
     session.nameUser(userName, proof === 'verified');
@@ -246,9 +241,7 @@ export class SessionTable {
     this.#sweepAt(this.#clock.nowNs());
   }
 
-  /**
-   * A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end.
-   */
+  /** A record for each session, with the fields of `saveMore`, then one of the whole table. Must be run to its end. */
   *save(saveMore: (session: Session) => SavedFields): Generator<SavedFields> {
     for (const { session, key, tokens, claimEntry } of this.#byId.values()) {
       // The key of a claim whose request had a second password is a hash of that password, which must not be saved.

@@ -1,6 +1,6 @@
 /**
- * Is it the server, the network, a client, or the sidecar? Rules on the evidence of the last minute. The first that
- * applies, in the order of `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
+ * Is it the server, the network, a client, or the sidecar? The first rule that applies, in the order of
+ * `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
  * docs/live-page.md lists them.
  */
 import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';

@@ -1,7 +1,4 @@
-/**
- * Judges each application once a second. The live page, `top`, the report, `/metrics` and alerts show what stands here.
- * This folder reads numbers that others have counted; it must not know HTTP, and calls cost nothing for it.
- */
+/** Judges each application once a second, by what others have counted. The folder must not know HTTP. */
 import { type Clock, MS_PER_S } from '../../base/clock.ts';
 import { gauge, info, type MetricDescription } from '../../base/metric-description.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
