@@ -12,7 +12,15 @@ import { matchPattern } from '../../config/rules/pattern.ts';
 import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
-import { extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from './path.ts';
+import {
+  type Context,
+  createContexts,
+  extractRawPath,
+  isIrregularPath,
+  parseConfigSegments,
+  parseSegments,
+  startsWith,
+} from './path.ts';
 
 export type CallKind = Exclude<RestRule['kind'], 'none'>;
 
@@ -35,11 +43,6 @@ export const CACHED_PATH_CHARS = 512;
 /** A longer name is cut: a running call would keep 64 KiB. Statistics count names of half this length as `(other)`. */
 const MAX_NAME_CHARS = 1_024;
 
-interface Context {
-  readonly application: string;
-  readonly segments: readonly string[];
-}
-
 interface MethodRules {
   readonly rules: CompiledRestRule[];
   readonly cache: QuickLRU<string, Call>;
@@ -53,10 +56,7 @@ export class Classifier {
   readonly #methods = new Map<string, MethodRules>();
 
   constructor(config: ClassifierConfig) {
-    this.#contexts = config.applications
-      .map((application) => ({ application, segments: parseConfigSegments(application) }))
-      // The longest context wins, as in the server: /plant/north does not belong to the application /plant.
-      .sort((a, b) => b.segments.length - a.segments.length);
+    this.#contexts = createContexts(config.applications);
     this.#prefix = parseConfigSegments(config.rest.prefix);
     this.#regularStarts = this.#contexts.map(({ segments }) => `/${[...segments, ...this.#prefix, ''].join('/')}`);
     const defaults = config.rest.defaultRules ? DEFAULT_REST_RULES : [];
@@ -118,7 +118,7 @@ export class Classifier {
     if (!isIrregularPath(path) && !this.#regularStarts.some((start) => path.startsWith(start))) return undefined;
     const segments = parseSegments(path);
     if (segments === undefined) return undefined;
-    const context = this.#contexts.find((candidate) => startsWith(segments, candidate.segments, 0));
+    const context = this.#contexts.find((candidate) => startsWith(segments, candidate.segments));
     if (context === undefined) return undefined;
     const start = context.segments.length;
     const isBelow = startsWith(segments, this.#prefix, start);
@@ -132,10 +132,6 @@ export class Classifier {
     }
     return undefined;
   }
-}
-
-function startsWith(segments: readonly string[], wanted: readonly string[], offset: number): boolean {
-  return wanted.every((segment, index) => segments[offset + index] === segment);
 }
 
 function composeName(parts: readonly (string | number)[], captured: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from './path.ts';
+import { createContexts, extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from './path.ts';
 
 /** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
 export interface CometRoute {
@@ -6,30 +6,17 @@ export interface CometRoute {
   readonly kind: 'comet' | 'login';
 }
 
-interface Context {
-  /** `/smartWeb`, decoded; `''` for the root context. */
-  readonly start: string;
-  readonly comet: CometRoute;
-  readonly login: CometRoute;
-}
-
 export class CometRoutes {
-  readonly #contexts: readonly Context[];
+  readonly #contexts: readonly { readonly application: string; readonly start: string }[];
   readonly #cometStart: string;
   readonly #loginEnd: string;
 
   /** `cometPath` and `loginPath` are relative to each application, without slashes at their ends. */
   constructor(applications: readonly string[], cometPath: string, loginPath: string) {
-    this.#contexts = applications
-      .map(
-        (application): Context => ({
-          start: joinSegments(parseConfigSegments(application)),
-          comet: { application, kind: 'comet' },
-          login: { application, kind: 'login' },
-        }),
-      )
-      // The longest context wins, as in the server.
-      .sort((a, b) => b.start.length - a.start.length);
+    this.#contexts = createContexts(applications).map(({ application, segments }) => ({
+      application,
+      start: joinSegments(segments),
+    }));
     this.#cometStart = joinSegments(parseConfigSegments(cometPath));
     this.#loginEnd = joinSegments(parseConfigSegments(loginPath));
   }
@@ -43,9 +30,10 @@ export class CometRoutes {
     if (path === undefined) return undefined;
     const context = this.#contexts.find(({ start }) => isAtOrBelow(path, start));
     if (context === undefined) return undefined;
-    const rest = path.slice(context.start.length);
-    if (isAtOrBelow(rest, this.#cometStart)) return context.comet;
-    return method === 'POST' && rest.endsWith(this.#loginEnd) ? context.login : undefined;
+    const { application, start } = context;
+    const rest = path.slice(start.length);
+    if (isAtOrBelow(rest, this.#cometStart)) return { application, kind: 'comet' };
+    return method === 'POST' && rest.endsWith(this.#loginEnd) ? { application, kind: 'login' } : undefined;
   }
 }
 

@@ -107,6 +107,22 @@ export function parseConfigSegments(path: string): string[] {
   return path.split('/').filter(Boolean).map(decodeText);
 }
 
+/** An application with its context path, e.g. `{ application: 'plant/north', segments: ['plant', 'north'] }`. */
+export interface Context {
+  readonly application: string;
+  readonly segments: readonly string[];
+}
+
+/** The longest first: as in the server, /plant/north does not belong to the application /plant. */
+export function createContexts(applications: readonly string[]): Context[] {
+  const contexts = applications.map((application) => ({ application, segments: parseConfigSegments(application) }));
+  return contexts.sort((a, b) => b.segments.length - a.segments.length);
+}
+
+export function startsWith(segments: readonly string[], wanted: readonly string[], offset = 0): boolean {
+  return wanted.every((segment, index) => segments[offset + index] === segment);
+}
+
 /** The value of a hexadecimal digit, or -256 for other characters (also NaN), so that two digits give a negative number. */
 function decodeHexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;

@@ -106,7 +106,7 @@ export class BayeuxClients {
   know(client: BayeuxClient, session: Session | undefined, hasCookie: boolean): boolean {
     if (client.isKnown) return true;
     if (this.#byToken.size >= this.#parts.config.sessions.max * CLIENTS_PER_SESSION) {
-      this.#parts.metrics.tableFull('clients');
+      this.#parts.metrics.untracked.clients += 1;
       return false;
     }
     client.isKnown = true;
@@ -157,7 +157,7 @@ export class BayeuxClients {
     const { config, memory } = this.#parts;
     const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
     if (isFull || !memory.take('names', monitoringBytes(key, name))) {
-      this.#parts.metrics.tableFull('subscriptions');
+      this.#parts.metrics.untracked.subscriptions += 1;
       return;
     }
     client.monitorings.set(key, name);

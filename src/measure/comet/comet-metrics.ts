@@ -26,8 +26,6 @@ const UNREAD_REASONS = [
   'binary',
 ] as const;
 
-export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
-
 /** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. of all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
@@ -51,16 +49,12 @@ export class CometMetrics {
   /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
   readonly unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
   /** Entries dropped because their table was full. */
-  readonly untracked: Record<CometTable, number> = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
+  readonly untracked = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
   #stormBeganNs = Number.NEGATIVE_INFINITY;
   #stormHandshakes = 0;
 
   constructor(clock: Clock) {
     this.holds = { now: 0, ended: { delivery: 0, empty: 0, broken: 0 }, duration: new Timer({ clock }) };
-  }
-
-  holdBegan(): void {
-    this.holds.now += 1;
   }
 
   holdEnded(ending: HoldEnding, durationNs: number, nowNs: number): void {
@@ -80,10 +74,6 @@ export class CometMetrics {
 
   passedUnread(reason: UnreadReason): void {
     this.unread[reason] += 1;
-  }
-
-  tableFull(table: CometTable): void {
-    this.untracked[table] += 1;
   }
 
   /** Everything except the current holds. Synchronous, so all numbers are of one moment. */

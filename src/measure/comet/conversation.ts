@@ -98,7 +98,7 @@ export class Conversation {
     this.#endHold('broken', atNs);
     // Not a call: the server holds the request until it has messages. `CometMetrics` counts and times the hold.
     this.#hold = { client, beganNs: atNs };
-    metrics.holdBegan();
+    metrics.holds.now += 1;
     this.#registration.connecting(client);
   }
 
@@ -139,7 +139,7 @@ export class Conversation {
 
   #beginCall(client: BayeuxClient, pending: PendingCall): void {
     if (!client.calls.add(pending)) {
-      this.#application.metrics.tableFull('calls');
+      this.#application.metrics.untracked.calls += 1;
       return;
     }
     if (!client.isKnown) this.#unconfirmed.add(client);
@@ -148,7 +148,7 @@ export class Conversation {
   }
 
   #addRequest(message: BayeuxMessage, request: PendingRequest): void {
-    if (!this.#requests.add(message, request)) this.#application.metrics.tableFull('requests');
+    if (!this.#requests.add(message, request)) this.#application.metrics.untracked.requests += 1;
   }
 
   // ---- messages from the server

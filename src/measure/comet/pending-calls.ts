@@ -133,16 +133,12 @@ export class PendingCalls {
   }
 
   #callsOfRule({ channel, call: { reply } }: PendingCall): RuleCalls {
-    let ofChannel = this.#byChannel.get(channel);
-    if (ofChannel === undefined) {
-      ofChannel = [];
-      this.#byChannel.set(channel, ofChannel);
-    }
-    let ofRule = ofChannel.find((candidate) => candidate.reply === reply);
-    if (ofRule === undefined) {
-      ofRule = { reply, calls: new Map() };
-      ofChannel.push(ofRule);
-    }
+    const ofChannel = this.#byChannel.get(channel) ?? [];
+    this.#byChannel.set(channel, ofChannel);
+    const present = ofChannel.find((candidate) => candidate.reply === reply);
+    if (present !== undefined) return present;
+    const ofRule = { reply, calls: new Map<string, PendingCall>() };
+    ofChannel.push(ofRule);
     return ofRule;
   }
 }

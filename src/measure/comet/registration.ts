@@ -117,7 +117,7 @@ export class Registration {
     if (this.#connected.has(client)) return;
     // One client is as many as a browser has on a connection. A body may name thousands.
     if (this.#connected.size > 0 && !this.#application.memory.take('names', CLIENT_BYTES)) {
-      this.#application.metrics.tableFull('clients');
+      this.#application.metrics.untracked.clients += 1;
       return;
     }
     this.#connected.add(client);

@@ -12,7 +12,7 @@ import type { Clock } from '../../base/clock.ts';
 import { sanitizeText } from '../../base/shown-text.ts';
 import { Timer } from '../../metrics/timer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { extractRawPath, parseConfigSegments, parseSegments } from '../classify/path.ts';
+import { type Context, createContexts, extractRawPath, parseSegments, startsWith } from '../classify/path.ts';
 
 export interface UnclassifiedPath {
   /** E.g. `/smartWeb/api/rest/v1/d2/rpc`, `/smartWeb/{}`, or `(other)`. */
@@ -42,8 +42,7 @@ const MAX_PATH_CHARS = 1_024;
 
 export class UnclassifiedRequests {
   readonly #clock: Clock;
-  /** The longest first: the deepest application counts. */
-  readonly #contexts: readonly { readonly name: string; readonly segments: readonly string[] }[];
+  readonly #contexts: readonly Context[];
   readonly #below = new Map<string, number>();
   /** Least recently used first. */
   readonly #timers = new Map<string, Timer>();
@@ -58,9 +57,7 @@ export class UnclassifiedRequests {
   /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[], clock: Clock) {
     this.#clock = clock;
-    this.#contexts = applications
-      .map((name) => ({ name, segments: parseConfigSegments(name) }))
-      .sort((a, b) => b.segments.length - a.segments.length);
+    this.#contexts = createContexts(applications);
   }
 
   belowOf(application: string): number {
@@ -77,7 +74,7 @@ export class UnclassifiedRequests {
     const segments = parseSegments(extractRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '');
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context === undefined) this.#addOutside(segments?.[0], isMisplaced(segments ?? []));
-    else this.#below.set(context.name, this.belowOf(context.name) + 1);
+    else this.#below.set(context.application, this.belowOf(context.application) + 1);
     const shown = segments?.slice(0, context === undefined ? SEGMENTS_OUTSIDE : SEGMENTS_BELOW) ?? [];
     this.#addPath(`/${shown.map(formatSegment).join('/')}`, durationNs, endedNs);
   }
@@ -127,10 +124,6 @@ export class UnclassifiedRequests {
     const [rarest] = counts.reduce((least, one) => (one[1] < least[1] ? one : least));
     this.#firstSegments.delete(rarest);
   }
-}
-
-function startsWith(segments: readonly string[], context: readonly string[]): boolean {
-  return context.every((segment, at) => segments[at] === segment);
 }
 
 const KEYED = /^([^()]+)\(.*\)$/s;

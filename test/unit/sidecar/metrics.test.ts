@@ -66,7 +66,7 @@ describe('/metrics', () => {
   it('shows Comet holds: how many now, how they ended, how long they were', async () => {
     const comet = new CometMetrics(new ManualClock());
     for (const ending of ['delivery', 'empty', undefined] as const) {
-      comet.holdBegan();
+      comet.holds.now += 1;
       if (ending !== undefined) comet.holdEnded(ending, (ending === 'empty' ? 30_000 : 500) * MS, 0);
     }
     const samples = await shown({ comet });
