@@ -160,20 +160,17 @@ it('configured rules are the only rules when the built-in ones are disabled', ()
 
 const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };
 const withSlash = classifierOf({ rest: { ...REST, rules: [odata] } });
-const nameOf = (target: string) => withSlash.classify('GET', target)?.name;
 
-it('a rule with a slash in front begins below the application, or below rest.prefix', () => {
-  expect(nameOf('/smartWeb/odata/Pumps')).toBe('OData.Pumps');
-  expect(nameOf('/smartWeb/%6fdata//Pumps/')).toBe('OData.Pumps');
-  expect(nameOf('/smartWeb/api/rest/v0/odata/Pumps')).toBe('OData.Pumps');
-});
-
-it('a rule with a slash in front takes nothing else, and leaves the other rules as they are', () => {
-  for (const other of ['/odata/Pumps', '/other/odata/Pumps', '/smartWeb/odata/P/7', '/smartWeb/d2/object/H.Level']) {
-    expect(nameOf(other)).toBeUndefined();
-  }
-  expect(nameOf('/smartWeb/api/rest/v0/d2/object/H.Level')).toBe('H.Level');
-});
+it.each([
+  ['OData.Pumps', ['/smartWeb/odata/Pumps', '/smartWeb/%6fdata//Pumps/', '/smartWeb/api/rest/v0/odata/Pumps']],
+  [undefined, ['/odata/Pumps', '/other/odata/Pumps', '/smartWeb/odata/P/7', '/smartWeb/d2/object/H.Level']],
+  ['H.Level', ['/smartWeb/api/rest/v0/d2/object/H.Level']],
+])(
+  'a rule with a slash in front begins below the application or rest.prefix: %s is the name of %j',
+  (name, targets) => {
+    expect(targets.map((target) => withSlash.classify('GET', target)?.name)).toEqual(targets.map(() => name));
+  },
+);
 
 const hot = `${BASE}/d2/rpc/E.Hot/Call`;
 

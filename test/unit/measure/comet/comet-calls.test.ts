@@ -18,6 +18,17 @@ function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometT
   return traffic;
 }
 
+/** Reading a message of the slow channel uses up the time for reading. */
+function slowTraffic(slow: string): CometTraffic {
+  const clock = new ManualClock();
+  const listener: CometListener = {
+    onClientMessage: ({ channel }) => clock.advanceMs(channel === slow ? 20 : 0),
+    onUpstreamMessage: () => undefined,
+    onFailure: () => expect.unreachable(),
+  };
+  return new CometTraffic({}, listener, clock);
+}
+
 let traffic: CometTraffic;
 beforeEach(() => {
   traffic = started();
@@ -44,14 +55,8 @@ describe('a call', () => {
   });
 
   it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
-    const clock = new ManualClock();
-    // Reading a message of the slow channel uses up the time for reading.
-    const slow: CometListener = {
-      onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
-      onUpstreamMessage: () => undefined,
-      onFailure: () => expect.unreachable(),
-    };
-    traffic = new CometTraffic({}, slow, clock);
+    traffic = slowTraffic('/slow');
+    const { clock } = traffic;
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.client(rpcCall('7'));
@@ -173,13 +178,7 @@ it('a /meta/connect is never a call, and its hold ends with a delivery or withou
 });
 
 it('a /meta/connect is held also while the answer to its handshake waits to be read', () => {
-  const clock = new ManualClock();
-  const slow: CometListener = {
-    onClientMessage: ({ channel }) => clock.advanceMs(channel === '/meta/handshake' ? 20 : 0),
-    onUpstreamMessage: () => undefined,
-    onFailure: () => expect.unreachable(),
-  };
-  traffic = new CometTraffic({}, slow, clock);
+  traffic = slowTraffic('/meta/handshake');
   traffic.handshake('a');
   traffic.hold('a');
   expect(traffic.numbers.holds.now).toBe(0);

@@ -19,6 +19,13 @@ const minute = (counts: Partial<MinuteCounts>): Pick<Evidence, 'minute'> => ({
 const server = (state: Partial<ServerState>): Pick<Evidence, 'server'> => ({
   server: { connector: undefined, threads: {}, process: {}, cores: undefined, ...state },
 });
+const threads = (busyThreads: number, maxThreads: number) =>
+  server({ connector: { port: 1, busyThreads, maxThreads } });
+const descriptors = (openDescriptors: number, maxDescriptors: number) =>
+  server({ process: { openDescriptors, maxDescriptors } });
+const cores = (used: number, processors: number) => server({ cores: used, process: { processors } });
+const waits = (clientWaitS: number, durationS: number, longWaits: number) =>
+  minute({ clientWaitS, durationS, longWaits });
 const unreachable = (reason: string, isTls = false): Pick<Evidence, 'upstream'> => ({
   upstream: { kind: 'unreachable', sinceEpochMs: 0, reason, isTls },
 });
@@ -66,48 +73,18 @@ const RULES: readonly (readonly [code: string, subject: string, applies: Partial
     ['upstream-unreachable', 'network', unreachable('ENOTFOUND'), {}],
     ['upstream-unreachable', 'sidecar', unreachable('EMFILE'), {}],
     ['deadlock', 'server', { deadlock: { threads: 2, file: 'threads-1.txt' } }, {}],
-    [
-      'no-threads',
-      'server',
-      server({ connector: { port: 1, busyThreads: 10, maxThreads: 10 } }),
-      server({ connector: { port: 1, busyThreads: 9, maxThreads: 10 } }),
-    ],
-    [
-      'descriptors',
-      'server',
-      server({ process: { openDescriptors: 900, maxDescriptors: 1_000 } }),
-      server({ process: { openDescriptors: 899, maxDescriptors: 1_000 } }),
-    ],
+    ['no-threads', 'server', threads(10, 10), threads(9, 10)],
+    ['descriptors', 'server', descriptors(900, 1_000), descriptors(899, 1_000)],
     ['hung-calls', 'server', { hung: HUNG }, {}],
-    [
-      'calls-fail',
-      'server',
-      minute({ ok: 57, errors: 2, unanswered: 1 }),
-      minute({ ok: 58, errors: 2, unanswered: 1 }),
-    ],
+    ['calls-fail', 'server', minute({ ok: 57, unanswered: 3 }), minute({ ok: 58, unanswered: 3 })],
     ['calls-fail', 'server', minute({ ok: 0, errors: 3 }), minute({ ok: 0, errors: 2 })],
     ['calls-late', 'server', minute({ ok: 60, late: 3 }), minute({ ok: 61, late: 3 })],
-    [
-      'processors',
-      'server',
-      server({ cores: 1.8, process: { processors: 2 } }),
-      server({ cores: 1.79, process: { processors: 2 } }),
-    ],
+    ['processors', 'server', cores(1.8, 2), cores(1.79, 2)],
     ['garbage-collection', 'server', { collectorShare: 0.1 }, { collectorShare: 0.099 }],
     ['calls-slow', 'server', { p95: { now: 0.2, usual: 0.1 } }, { p95: { now: 0.199, usual: 0.1 } }],
     ['calls-slow', 'server', { p95: { now: 0.05, usual: 0.001 } }, { p95: { now: 0.049, usual: 0.001 } }],
-    [
-      'clients-slow',
-      'client',
-      minute({ clientWaitS: 5, durationS: 5, longWaits: 3 }),
-      minute({ clientWaitS: 5, durationS: 5, longWaits: 2 }),
-    ],
-    [
-      'clients-slow',
-      'client',
-      minute({ clientWaitS: 5, durationS: 5, longWaits: 3 }),
-      minute({ clientWaitS: 4.9, durationS: 5, longWaits: 3 }),
-    ],
+    ['clients-slow', 'client', waits(5, 5, 3), waits(5, 5, 2)],
+    ['clients-slow', 'client', waits(5, 5, 3), waits(4.9, 5, 3)],
     ['clients-leave', 'client', minute({ ok: 27, aborted: 3 }), minute({ ok: 28, aborted: 3 })],
     ['not-classified', 'sidecar', minute({ ok: 0, misplaced: 20 }), minute({ ok: 1, misplaced: 20 })],
     ['not-classified', 'sidecar', minute({ ok: 0, unclassified: 20 }), minute({ ok: 1, unclassified: 19 })],
@@ -125,26 +102,21 @@ it('the first rule in the order of the contract is the verdict, whatever else ap
   const all: Partial<Evidence>[] = RULES.map(([, , applies]) => applies).filter(
     ({ minute: counts }) => counts?.ok !== 0,
   );
-  const [connector, process] = [
-    { port: 1, busyThreads: 9, maxThreads: 9 },
-    { openDescriptors: 9, maxDescriptors: 9 },
-  ];
-  const busy = server({ connector, cores: 2, process: { ...process, processors: 2 } });
-  const together = evidence(
-    ...all,
-    busy,
-    minute({ ok: 20, errors: 9, late: 9, aborted: 9, clientWaitS: 9, longWaits: 9 }),
-  );
+  const connector = { port: 1, busyThreads: 9, maxThreads: 9 };
+  const process = { openDescriptors: 9, maxDescriptors: 9, processors: 2 };
+  const counts = { late: 9, aborted: 15, clientWaitS: 9, longWaits: 9 };
+  const busy = server({ connector, cores: 2, process });
+  const together = evidence(...all, busy, minute({ ...counts, ok: 20, errors: 9 }));
   const remedies: Partial<Record<string, Partial<Evidence>>> = {
     draining: { isLeaving: false },
     'own-certificate': { ownCertificateFault: undefined },
     'upstream-unreachable': { upstream: { kind: 'reachable', sinceEpochMs: 0 } },
     deadlock: { deadlock: undefined },
-    'no-threads': server({ cores: 2, process: { ...process, processors: 2 } }),
-    descriptors: server({ cores: 2, process: { processors: 2 } }),
+    'no-threads': server({ cores: 2, process }),
+    descriptors: cores(2, 2),
     'hung-calls': { hung: null },
-    'calls-fail': minute({ late: 9, aborted: 15, clientWaitS: 9, longWaits: 9 }),
-    'calls-late': minute({ aborted: 15, clientWaitS: 9, longWaits: 9 }),
+    'calls-fail': minute(counts),
+    'calls-late': minute({ ...counts, late: 0 }),
     processors: { server: undefined },
     'garbage-collection': { collectorShare: 0 },
     'calls-slow': { p95: { now: null, usual: null } },
