@@ -119,21 +119,14 @@ describe('tokens and keys', () => {
     expect(credentials.cookieTokenOf(fieldsOf({ cookie: cookie.slice(0, 3) }), sessions)).toBe(first);
   });
 
-  it('a response’s cookie that is set twice is the last one', () => {
-    const set = credentials.setCookieTokenOf([
-      'JSESSIONID=; Max-Age=0',
-      'JSESSIONID=one; Path=/',
-      'JSESSIONID=two; Path=/',
-    ]);
-    expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
-  });
-
-  it('a response’s cookie is found among others, and an empty one is ignored', () => {
-    const set = credentials.setCookieTokenOf(['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly']);
-    expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
-    expect(set).toBeDefined();
-    expect(credentials.setCookieTokenOf(['JSESSIONID=; Max-Age=0'])).toBeUndefined();
-    expect(credentials.setCookieTokenOf(['lang=sk; JSESSIONID=two'])).toBeUndefined();
+  it.each([
+    [['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly'], 'two'],
+    [['JSESSIONID=; Max-Age=0', 'JSESSIONID=one; Path=/', 'JSESSIONID=two; Path=/'], 'two'],
+    [['JSESSIONID=; Max-Age=0'], undefined],
+    [['lang=sk; JSESSIONID=two'], undefined],
+  ])('of the cookies %j of a response, the last that is not empty counts: %s', (setCookies, value) => {
+    const token = value && credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
+    expect(credentials.setCookieTokenOf(setCookies)).toBe(token);
   });
 
   it('a cookie counts only without another credential', () => {
@@ -169,34 +162,23 @@ describe('tokens and keys', () => {
 const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
 const none = fieldsOf({});
 
-it('the certificate of a connection names who sends a request that names nobody', () => {
-  expect(credentials.identify(none, holder)?.userName).toBe('ann');
+it('the certificate of a connection names who sends a request that names nobody, distinguished by its whole subject', () => {
+  const { key, userName } = credentials.identify(none, holder) ?? {};
+  expect(userName).toBe('ann');
   expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
-  expect(credentials.identify(none)).toBeUndefined();
-  expect(credentials.tokenOf(none)).toBeUndefined();
-});
-
-it('the certificate of a connection is distinguished by its whole subject', () => {
+  expect([credentials.identify(none), credentials.tokenOf(none)]).toEqual([undefined, undefined]);
   const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
-  expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
+  expect(credentials.identify(none, other)?.key).not.toBe(key);
   expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
-  expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
+  expect(credentials.identify(fieldsOf(basic('ann:x')))?.key).not.toBe(key);
 });
 
-it.each<[string, Record<string, string>, string]>([
+it.each<[string, Record<string, string>, string | undefined]>([
   ['Basic', basic('anna:pass'), 'anna'],
   ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
+  ['a login cookie, which alone names nobody,', { cookie: `${COOKIE}=abc` }, 'ann'],
+  ['unreadable Basic', { authorization: 'Basic ?' }, undefined],
 ])('the certificate of a connection comes after %s', (_what, fields, userName) => {
   expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
   expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
-});
-
-it('the certificate of a connection is used only without a login cookie, which alone names nobody', () => {
-  const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
-  expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
-  expect(credentials.identify(fields, holder)?.userName).toBe('ann');
-});
-
-it('the certificate of a connection does not replace unreadable Basic', () => {
-  expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
 });
