@@ -37,7 +37,7 @@ export interface MonitoredSession {
 /** `name`: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
 export interface MonitoredApplication extends CountedApplication {
   readonly running: Pick<RunningCalls, 'size' | 'oldest' | 'byName'>;
-  readonly slowest: Pick<SlowestCalls, 'slowest' | 'slowestOf'>;
+  readonly slowest: Pick<SlowestCalls, 'slowest'>;
   readonly statistics: CountedApplication['statistics'] & MonitoredStatistics;
   readonly sessions: CountedApplication['sessions'] &
     Pick<SessionTable, 'entries' | 'metrics'> & { find(id: string): MonitoredSession | undefined };

@@ -32,7 +32,8 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #kept: KeptBytes;
   readonly #bodies: EvictableBodies;
   readonly #config: CometApplication['config'];
-  #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
+  /** Whole: the body is complete, and `step` has not begun to read it. */
+  state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
   #nextIndex = 0;
   #batches: MessageBatches | undefined;
@@ -47,22 +48,13 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     this.#config = config;
   }
 
-  get isCollecting(): boolean {
-    return this.#state === 'collecting';
-  }
-
   /** The body is complete, and not all of it has been read. */
   get isWaiting(): boolean {
-    return this.#state === 'whole' || this.#state === 'reading';
-  }
-
-  /** The body is complete and has not been given up. */
-  get isWhole(): boolean {
-    return this.#state === 'whole';
+    return this.state === 'whole' || this.state === 'reading';
   }
 
   onBytes(bytes: Buffer): void {
-    if (this.#state !== 'collecting') return;
+    if (this.state !== 'collecting') return;
     if (this.#kept.length + bytes.length > this.#config.maxBodyBytes) {
       this.#giveUp('body-too-large');
       return;
@@ -73,8 +65,8 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   }
 
   onEnd(): void {
-    if (this.#state !== 'collecting') return;
-    this.#state = 'whole';
+    if (this.state !== 'collecting') return;
+    this.state = 'whole';
     this.#parts.onWhole();
   }
 
@@ -86,10 +78,10 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   }
 
   step(): boolean {
-    if (this.#state === 'ended') return false;
+    if (this.state === 'ended') return false;
     let isMore = false;
     try {
-      isMore = this.#state === 'whole' ? this.#open() : this.#readBatch();
+      isMore = this.state === 'whole' ? this.#open() : this.#readBatch();
     } finally {
       if (!isMore) this.drop();
     }
@@ -102,7 +94,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   }
 
   drop(): void {
-    this.#state = 'ended';
+    this.state = 'ended';
     this.#kept.release();
     this.#bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
@@ -112,17 +104,17 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   /** Called when an incomplete body's memory is needed, or when there is no time to read a complete one. */
   giveUp(): void {
-    this.#giveUp(this.#state === 'collecting' ? 'budget' : 'time');
+    this.#giveUp(this.state === 'collecting' ? 'budget' : 'time');
   }
 
   #giveUp(reason: UnreadReason): void {
-    if (this.#state === 'ended') return;
+    if (this.state === 'ended') return;
     this.drop();
     this.#parts.onUnread(reason);
   }
 
   #open(): boolean {
-    this.#state = 'reading';
+    this.state = 'reading';
     const body = this.#kept.view();
     // A server that ignores the content coding reads the plain body, so a false coding must not hide the body from us.
     const content =

@@ -107,7 +107,7 @@ export class CometExchange {
     // The answer to the client's handshake may still wait to be read.
     else if (reading.waitingBytes > 0 && reading.hasRoom(this.#clientKey)) {
       reading.runAfter(this.#clientKey, () => {
-        if (!this.#isRead && this.#request?.isWhole === true && this.#isOfKnownClient()) this.#readRequest();
+        if (!this.#isRead && this.#request?.state === 'whole' && this.#isOfKnownClient()) this.#readRequest();
       });
     }
   }
@@ -122,7 +122,7 @@ export class CometExchange {
   }
 
   #readRequest(): void {
-    if (this.#request?.isWhole !== true || this.#isRead) return;
+    if (this.#request?.state !== 'whole' || this.#isRead) return;
     this.#isRead = true;
     const { reading, clock } = this.#application;
     reading.read(this.#clientKey, this.#request, clock.nowNs());
@@ -179,9 +179,9 @@ export class CometExchange {
     if (!this.#isRead) this.#request?.drop();
     this.#conversation.hasClientLeft = ending.kind === 'cancelled';
     const { reading } = this.#application;
-    if (this.#response?.isWhole === true) reading.read(this.#clientKey, this.#response, this.#answeredNs);
+    if (this.#response?.state === 'whole') reading.read(this.#clientKey, this.#response, this.#answeredNs);
     // An interrupted body never becomes complete.
-    else if (this.#response?.isCollecting === true) this.#response.drop();
+    else if (this.#response?.state === 'collecting') this.#response.drop();
     // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
     if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
     const { endedNs } = exchange;

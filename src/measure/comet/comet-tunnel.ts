@@ -3,17 +3,10 @@ import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { parseExtensions } from '../../protocol/websocket/extensions.ts';
 import { type MessageHandler, WebSocketMessageReader } from '../../protocol/websocket/message-reader.ts';
-import type { FurtherSteps } from '../../protocol/websocket/message-reading.ts';
 import type { Exchange, ResponseHeadView, TunnelObserver } from '../../proxy/exchange/exchange.ts';
 import type { CometApplication } from './comet-application.ts';
 import { Conversation } from './conversation.ts';
 import type { Speaker } from './registration.ts';
-
-/** Receives the messages of one text in batches, and then its end. */
-interface TextReader {
-  onMessages(messages: readonly BayeuxMessage[], atNs: number): void;
-  onEnd?(atNs: number): void;
-}
 
 export type RequestLogin = Pick<Speaker, 'cookieToken' | 'stated'>;
 
@@ -52,14 +45,14 @@ export class CometTunnel implements TunnelObserver {
     const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
     this.#client = new WebSocketMessageReader(
       { from: 'client', deflate: extensions.deflate?.client, ...limits },
-      this.#handler({ onMessages: (messages, atNs) => this.#conversation.onClientMessages(messages, atNs) }),
+      this.#createHandler((messages, atNs) => this.#conversation.onClientMessages(messages, atNs)),
     );
     this.#upstream = new WebSocketMessageReader(
       { from: 'upstream', deflate: extensions.deflate?.upstream, ...limits },
-      this.#handler({
-        onMessages: (messages, atNs) => this.#conversation.onUpstreamMessages(messages, atNs),
-        onEnd: (atNs) => this.#conversation.onUpstreamEnd(atNs),
-      }),
+      this.#createHandler(
+        (messages, atNs) => this.#conversation.onUpstreamMessages(messages, atNs),
+        (atNs) => this.#conversation.onUpstreamEnd(atNs),
+      ),
     );
   }
 
@@ -78,24 +71,28 @@ export class CometTunnel implements TunnelObserver {
     this.#application.reading.runAfter(this.#clientKey, () => this.#conversation.onClosed(closedNs));
   }
 
-  #handler(reader: TextReader): MessageHandler {
+  /** Reads each text in batches; `onEnd` follows the last one. */
+  #createHandler(
+    onMessages: (messages: readonly BayeuxMessage[], atNs: number) => void,
+    onEnd?: (atNs: number) => void,
+  ): MessageHandler {
     const { metrics } = this.#application;
+    const onText: MessageHandler['onText'] = (text, atNs) => {
+      const batches = new MessageBatches(text);
+      const readBatch = (): boolean => {
+        const batch = batches.next();
+        if (typeof batch === 'string') metrics.passedUnread(batch);
+        else if (batch !== undefined) onMessages(batch, atNs);
+        if (batches.isDone) onEnd?.(atNs);
+        return !batches.isDone;
+      };
+      // The first batch now. The returned function, if any, reads the next one.
+      return readBatch() ? readBatch : undefined;
+    };
     return {
-      onText: (text, atNs) => this.#readText(new MessageBatches(text), reader, atNs),
+      onText,
       onBinary: () => metrics.passedUnread('binary'),
       onUnread: (reason) => metrics.passedUnread(reason),
     };
-  }
-
-  /** Reads the first batch of a text. The returned function, if any, reads the next one. */
-  #readText(batches: MessageBatches, reader: TextReader, atNs: number): FurtherSteps | undefined {
-    const readBatch = (): boolean => {
-      const batch = batches.next();
-      if (typeof batch === 'string') this.#application.metrics.passedUnread(batch);
-      else if (batch !== undefined) reader.onMessages(batch, atNs);
-      if (batches.isDone) reader.onEnd?.(atNs);
-      return !batches.isDone;
-    };
-    return readBatch() ? readBatch : undefined;
   }
 }

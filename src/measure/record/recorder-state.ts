@@ -31,11 +31,6 @@ export class RecorderState {
     return [...this.#parts.applications.keys()];
   }
 
-  /** For benchmarks, which create clients without traffic. */
-  clientsOf(application: string): BayeuxClients | undefined {
-    return this.#parts.clientsOf(application);
-  }
-
   /** Must be run to its end. A step takes a millisecond or two at most. */
   *save(): Generator<SavedFields> {
     const { credentials, own, applications } = this.#parts;

@@ -80,26 +80,17 @@ export class SlowestCalls {
     if (minute.calls.length >= this.#max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
   }
 
-  /** Of the last hour, slowest first. */
-  slowest(): readonly SlowEntry[] {
-    return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes);
-  }
-
-  /** Those that `isWanted` accepts, slowest first. Each minute keeps its own slowest calls, so `slowest` may lack some. */
-  slowestOf(isWanted: (entry: SlowEntry) => boolean): readonly SlowEntry[] {
+  /** Of the last hour, slowest first, those that `isWanted` accepts; each minute keeps its own slowest calls only. */
+  slowest(isWanted: (entry: SlowEntry) => boolean = () => true): readonly SlowEntry[] {
     return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes, isWanted);
   }
 
   /** Of the last seconds, at most 60; slowest first. */
   slowestSince(seconds: number): readonly SlowEntry[] {
-    return this.#since(this.#clock.nowNs() - seconds * NS_PER_S, this.#minutes.slice(-2));
+    return this.#since(this.#clock.nowNs() - seconds * NS_PER_S, this.#minutes.slice(-2), () => true);
   }
 
-  #since(
-    sinceNs: number,
-    minutes: readonly Minute[],
-    isWanted: (entry: SlowEntry) => boolean = () => true,
-  ): readonly SlowEntry[] {
+  #since(sinceNs: number, minutes: readonly Minute[], isWanted: (entry: SlowEntry) => boolean): readonly SlowEntry[] {
     return minutes
       .flatMap(({ calls }) => calls)
       .filter(({ endedNs, entry }) => endedNs > sinceNs && isWanted(entry))

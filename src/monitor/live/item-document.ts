@@ -26,7 +26,7 @@ export function* renderName(
   const callers = isPersonal ? yield* findCallers(kind, name, live.sessionsOf(application.name)) : null;
   const running = isPersonal ? application.running.oldest(MAX_ROWS, ({ call }) => isOfName(call)) : null;
   yield '';
-  const slowest = isPersonal ? application.slowest.slowestOf(isOfName) : null;
+  const slowest = isPersonal ? application.slowest.slowest(isOfName) : null;
   yield '';
   yield render({
     minutes: live.history.minutesOf(application.name, kind, name).map(selectMinute),
@@ -42,7 +42,7 @@ export function* renderSession(id: string, { running, slowest }: MonitoredApplic
   yield render({
     ...{ minutes: [], heatBounds: [], statuses: [], callers: null },
     running: runningOfSession,
-    slowest: slowest.slowestOf(({ sessionId }) => sessionId === id),
+    slowest: slowest.slowest(({ sessionId }) => sessionId === id),
   });
 }
 

@@ -78,7 +78,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
   const application: MonitoredApplication = {
     name: 'smartWeb',
     running: { size: 0, oldest: () => [], byName: () => [] },
-    slowest: { slowest: () => [], slowestOf: () => [] },
+    slowest: { slowest: () => [] },
     totals: new CallTotals(),
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
