@@ -37,7 +37,6 @@ export class CometRoutes {
   }
 }
 
-/** Decodes the path and removes dot segments, doubled slashes and a trailing slash. */
 function normalizePath(target: string): string | undefined {
   const raw = extractRawPath(target);
   if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;

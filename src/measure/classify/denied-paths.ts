@@ -9,7 +9,6 @@ import { decodeHexByte, extractRawPath } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
-  /** The peer is a trusted proxy. */
   readonly viaProxy?: 'field' | 'header';
 }
 

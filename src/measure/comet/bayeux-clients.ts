@@ -62,7 +62,6 @@ const REMEMBERED_ENDS = 8_192;
 /** Estimated memory of a monitoring, without its texts. */
 const MONITORING_BYTES = 100;
 
-/** Results of calls without an answer, by their counter. */
 const UNANSWERED = {
   timedOut: { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' },
   abandoned: { kind: 'aborted' },

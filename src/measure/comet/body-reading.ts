@@ -20,7 +20,6 @@ export interface BodyReadingParts {
   /** The JSON texts in the body; an empty array if there are none. */
   parseTexts(body: string): readonly string[];
   onWhole(): void;
-  /** Called with batches of its messages, in order. */
   onMessages(messages: readonly BayeuxMessage[]): void;
   onRead?(): void;
   onUnread(reason: UnreadReason): void;

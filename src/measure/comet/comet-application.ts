@@ -41,9 +41,7 @@ export interface CometApplication extends CometReadingOptions, CometServices {
   readonly sessions: SessionTable;
   readonly clients: BayeuxClients;
   readonly bodies: EvictableBodies;
-  /** Schedules the reading of complete bodies. */
   readonly reading: ReadingShare;
-  /** Limits the frames of WebSockets that are read. */
   readonly frameRate: FrameRate;
 }
 

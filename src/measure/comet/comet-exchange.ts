@@ -32,7 +32,6 @@ export class CometExchange {
   #isAccepted = false;
   /** Token of a client that the server has been seen to know. */
   #clientToken: string | undefined;
-  /** The request has been read or is scheduled to be. */
   #isRead = false;
   /** The conversation has received messages. */
   #isOpen = false;

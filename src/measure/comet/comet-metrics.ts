@@ -30,7 +30,6 @@ const UNREAD_REASONS = [
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
-/** Counts since the start. */
 export class CometMetrics {
   readonly counts = {
     clientMessages: 0,

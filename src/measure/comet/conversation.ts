@@ -26,7 +26,6 @@ export class Conversation {
   readonly #calls: { readonly client: BayeuxClient; readonly pending: PendingCall }[] = [];
   /** Clients whose calls began before the server was seen to know them. */
   readonly #unconfirmed = new Set<BayeuxClient>();
-  /** The `/meta/connect` that the server holds. */
   #hold: { readonly client: BayeuxClient; readonly beganNs: number } | undefined;
   /** The reply to `/meta/connect` in the response or WebSocket text that is being read. */
   #connectReply: BayeuxMessage | undefined;
@@ -41,8 +40,6 @@ export class Conversation {
     this.#source = { application: application.name, connectionType, remoteAddress, traceparent, isClosed: false };
     this.#registration = new Registration(application, speaker);
   }
-
-  // ---- messages from the client
 
   onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
     this.#application.metrics.counts.clientMessages += messages.length;
@@ -150,8 +147,6 @@ export class Conversation {
   #addRequest(message: BayeuxMessage, request: PendingRequest): void {
     if (!this.#requests.add(message, request)) this.#application.metrics.untracked.requests += 1;
   }
-
-  // ---- messages from the server
 
   /** A batch of a response or WebSocket text, then `onUpstreamEnd`. `from`: the login in the response's head. */
   onUpstreamMessages(
@@ -262,8 +257,6 @@ export class Conversation {
       this.#apply(request.kind, request.client, request.monitorings);
     }
   }
-
-  // ---- the end
 
   /** `unanswered`: the result of this exchange's unanswered calls; undefined: another exchange may bring the answers. */
   onClosed(atNs: number, unanswered?: CallResult): void {

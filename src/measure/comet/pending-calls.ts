@@ -143,7 +143,6 @@ export class PendingCalls {
   }
 }
 
-/** What observers see of a call that came as a Bayeux message. */
 export function describeEndedCall(
   { call, beganNs, source }: PendingCall,
   result: CallResult,

@@ -51,7 +51,6 @@ export interface CallsPoint {
   readonly p99: number | null;
 }
 
-/** What a step has of all applications. */
 export interface SharedPoint extends JvmPoint {
   /** 1 for the first step, without gaps. */
   readonly seq: number;
@@ -66,7 +65,6 @@ export interface SharedPoint extends JvmPoint {
   readonly holds: number;
 }
 
-/** One step of one application. */
 export interface HistoryPoint extends SharedPoint {
   readonly rpc: CallsPoint;
   readonly sba: CallsPoint;
@@ -78,7 +76,6 @@ export interface HistoryPoint extends SharedPoint {
 
 /** Where the calls of a step, of all kinds, spent their time; in seconds. */
 export interface TimesPoint {
-  /** All that ended. */
   readonly ended: number;
   readonly durationS: number;
   readonly clientWaitS: number;
@@ -135,7 +132,6 @@ class CallsHistory {
     return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
-  /** Without the calls that have no name. */
   *#countsOf(read: (counts: CallCountsReading, name: string) => number): Generator<NameCount> {
     for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
   }
@@ -165,7 +161,6 @@ export class ApplicationHistory {
   readonly minutes: MinuteRecord;
   /** Length of the running minute until the last step. */
   #minuteSeconds = 0;
-  /** See `History.p95Of`. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
   constructor({ statistics, sessions, totals: { counts } }: HistoryApplication) {
@@ -208,13 +203,11 @@ export class ApplicationHistory {
     return this.#points.filter((point) => point.seq > seq);
   }
 
-  /** The name with the most failed calls in the last 12 steps; undefined if none failed. */
   get worstCall(): WorstCallOfKind | undefined {
     const { rpc, sba } = this.#calls;
     return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
   }
 
-  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
   lineOf(kind: 'rpc' | 'sba', name: string): readonly number[] {
     return this.#calls[kind].lineOf(name);
   }

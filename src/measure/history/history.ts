@@ -104,7 +104,6 @@ export class History {
     return this.#recent.read();
   }
 
-  /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined if none failed. */
   worstCallOf(application: string): WorstCallOfKind | undefined {
     return this.#applications.get(application)?.worstCall;
   }

@@ -11,14 +11,12 @@ export interface JvmPoint {
   readonly gcPauseMs: number | null;
   /** Busy request threads of the connector. */
   readonly busyThreads: number | null;
-  /** Cores that the server's process used. */
   readonly cores: number | null;
 }
 
 /** Collectors that count concurrent work, not pauses. */
 const CONCURRENT = /^ZGC$| Cycles$/;
 
-/** The JVM in one step after the other. */
 export class JvmHistory {
   /** Sum of the last reading; undefined without one, or if it did not include pauses. */
   #pausesMs: number | undefined;
@@ -53,7 +51,6 @@ function heapAfterGc({ pools, heap, memory }: JvmReading): number | undefined {
   return ofPools ?? (memory === 'after-gc' ? heap.used : undefined);
 }
 
-/** Undefined if none is known. */
 function sumOfKnown(numbers: readonly (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined);
   return known.length === 0 ? undefined : sumOf(known);

@@ -54,7 +54,6 @@ export const HEAT_BOUNDS_S: readonly number[] = Array.from({ length: 21 }, (_, a
 );
 const HEAT_BUCKETS = HEAT_BOUNDS_S.map((bound) => bucketOf(Math.round(bound * US_PER_S), FINE_PER_OCTAVE));
 
-/** The rows of one kind. */
 interface Rows {
   readonly names: readonly string[];
   /** Where the cells of each name end. */
@@ -119,7 +118,6 @@ export class MinuteRecord {
   }
 }
 
-/** A row for each name whose row is not empty. */
 function collectRows<Counts>(byName: ReadonlyMap<string, Counts>, rowOf: (counts: Counts) => readonly number[]): Rows {
   const names: string[] = [];
   const ends: number[] = [];

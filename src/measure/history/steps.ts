@@ -2,9 +2,7 @@ export const STEP_SECONDS = 5;
 /** Kept steps: the last hour. */
 export const MAX_STEPS = 720;
 export const STEPS_PER_MINUTE = 12;
-/** Numbers in one spark line. */
 export const SPARK_POINTS = 12;
-/** Steps for each number of a spark line. */
 export const STEPS_PER_SPARK_POINT = 5;
 
 /** The increase of a rising count since the last call, or since now for the first. */
@@ -21,7 +19,6 @@ export function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** A name, and a count of it that never falls. */
 export interface NameCount {
   readonly name: string;
   readonly count: number;
@@ -71,7 +68,6 @@ export class NameSteps {
     return largest;
   }
 
-  /** The counts of a name have moved to another. */
   fold(name: string, into: string): void {
     const from = this.#byName.get(name);
     if (from === undefined) return;

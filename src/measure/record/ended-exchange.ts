@@ -15,7 +15,6 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
   denied: 'denied',
 };
 
-/** What observers see of an exchange. */
 export function describeEndedExchange(
   { kind, name, application }: EndedCallName,
   traceparent: string | undefined,

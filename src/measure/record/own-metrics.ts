@@ -12,7 +12,6 @@ type EndingKind = Ending['kind'];
 /** Buckets for the time that the sidecar adds. Normal values are far below one turn of a busy event loop. */
 const ADDED_BOUNDS = createBucketBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
-/** Counts since the start. */
 export class OwnMetrics {
   readonly exchanges: Record<EndingKind, number> = { completed: 0, failed: 0, cancelled: 0, denied: 0 };
   readonly aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };

@@ -265,7 +265,6 @@ export class Recorder implements ExchangeObserver<Observation> {
   }
 }
 
-/** What an observation keeps. */
 function bytesOf(observation: Observation): number {
   if (observation.kind === 'call') return RUNNING_BYTES + observation.call.name.length;
   return observation.kind === 'other' ? RUNNING_BYTES + observation.target.length : RUNNING_BYTES;

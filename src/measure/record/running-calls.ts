@@ -41,7 +41,6 @@ export interface RunningName {
   readonly oldest: number;
 }
 
-/** The running calls of one application. */
 export class RunningCalls {
   readonly #clock: Clock;
   readonly #calls = new Roster<RunningCall>();

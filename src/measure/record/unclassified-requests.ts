@@ -27,7 +27,6 @@ export interface UnclassifiedPath {
 export interface OutsideReading {
   /** The most frequent segments, most frequent first, each with its known number of requests. */
   readonly segments: readonly (readonly [segment: string, count: number])[];
-  /** Requests under none of `segments`. */
   readonly other: number;
 }
 
@@ -49,7 +48,6 @@ export class UnclassifiedRequests {
   #other: Timer | undefined;
   /** In insertion order, so that the first of equally rare segments is the oldest. */
   readonly #firstSegments = new Map<string, number>();
-  /** Requests outside of all applications. */
   outside = 0;
   /** Requests that would be calls under another first segment; `path` e.g. `/smartWeb/...`, if that looks like a name. */
   misplaced: { readonly count: number; readonly path: string | undefined } = { count: 0, path: undefined };

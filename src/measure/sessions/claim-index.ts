@@ -10,12 +10,10 @@ export const CLAIMS_PER_ADDRESS = 32;
 /** The limit that kept a call from beginning an unverified session; `cookie`: per login. Values of a label. */
 export type ClaimLimit = 'cookie' | 'address';
 
-/** A session with a claim. */
 export interface ClaimEntry {
   readonly session: Session;
   /** True for a Comet session: only its name is unverified, since the session itself belongs to its cookie. */
   readonly isNameOnly: boolean;
-  /** Keyed hashes of the logins in the request that began it. */
   readonly logins: readonly string[];
   /** Token of its only credential; null after a second one. Undefined after a restart until the next call: not saved. */
   credentialToken: string | undefined | null;

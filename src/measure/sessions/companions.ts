@@ -18,7 +18,6 @@ export interface Companions {
   readonly logins: readonly string[];
   /** Application keys besides Basic, or besides another key. */
   readonly apiKeys: readonly string[];
-  /** Further `Authorization` lines. */
   readonly authorizations: readonly string[];
 }
 
@@ -77,7 +76,6 @@ function addValues(logins: Set<string>, text: string, name: string, other: numbe
   return first >= 0;
 }
 
-/** Adds the value of `part`, e.g. `JSESSIONID="1A2B"`, if its name contains `name`. */
 function addValue(logins: Set<string>, part: string, name: string): void {
   const equals = part.indexOf('=');
   if (equals < 0 || !part.slice(0, equals).toLowerCase().includes(name)) return;

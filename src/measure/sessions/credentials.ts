@@ -14,12 +14,10 @@ import { cookieValues } from './login-cookies.ts';
 /** The fields of a head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export type CredentialFields = Omit<CompanionFields, 'target'>;
 
-/** The sessions of an application. */
 export interface KnownTokens {
   knows(token: string): boolean;
 }
 
-/** The verified client certificate of a connection, if there is one. */
 export interface CertificateHolder {
   readonly certificateUser?: string;
   readonly certificateSubject?: string;
@@ -39,7 +37,6 @@ export interface Claim {
   readonly key: string;
   /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
   readonly token: string;
-  /** Token of the credential alone, as from `tokenOf`. */
   readonly credentialToken: string;
   /** Keyed hashes of the logins that came with it; see `Companions.logins`. */
   readonly logins: readonly string[];
@@ -102,7 +99,6 @@ export class Credentials {
     return this.#userField !== undefined;
   }
 
-  /** The user that the server states in a response; undefined if it states none. */
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;

@@ -107,7 +107,6 @@ export class SessionTable {
     return entriesOf(this.sessions());
   }
 
-  /** As `entries`, but the sessions themselves. */
   sessions(): readonly Session[] {
     this.sweep();
     return Array.from(this.#byId.values(), ({ session }) => session);
@@ -126,7 +125,6 @@ export class SessionTable {
     return this.#live(this.#byId.get(id), this.#clock.nowNs())?.session;
   }
 
-  /** The timer `sessions.created` and the gauge `sessions.active`. */
   metrics(): MetricSet {
     return this.#metrics;
   }
@@ -161,7 +159,6 @@ export class SessionTable {
     return present;
   }
 
-  /** The unverified session of an accepted claim; undefined when there is none. */
   joinClaim(claim: Claim, nowNs: number): Session | undefined {
     const row = this.#live(this.#byKey.get(claim.key), nowNs);
     if (row === undefined) return undefined;

@@ -26,7 +26,6 @@ export interface SessionEntry {
   readonly verified?: false;
 }
 
-/** What is known when a session begins. */
 export interface SessionStart {
   readonly userName: string | null;
   readonly connectionType: ConnectionType;
@@ -101,12 +100,10 @@ export class Session {
     return createSessionMetrics(created, () => 1);
   }
 
-  /** Failed calls. */
   get errors(): number {
     return this.#statistics?.errorCount ?? 0;
   }
 
-  /** What it has counted for a name. */
   countsOf(call: CountedCall): NameCounts {
     return this.#statistics?.countsOf(call) ?? { count: 0, errors: 0, subscriptions: 0 };
   }
@@ -149,7 +146,6 @@ export class Session {
     this.#onEnded = listener;
   }
 
-  /** For the `SessionTable` only. */
   ended(): void {
     if (!this.#hasEnded) this.#parts.countsByType[this.connectionType] -= 1;
     this.#hasEnded = true;

@@ -1,4 +1,3 @@
-/** What the verdict is, and the evidence that its rules read. */
 import type { ServerState } from '../../jvm/server-reading.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
 import type { CallTotals } from '../record/call-totals.ts';
@@ -47,7 +46,6 @@ export interface Verdict {
   readonly unconfirmed: SuspectCall | undefined;
 }
 
-/** A call that a verdict points to. */
 export interface SuspectCall {
   readonly kind: string;
   readonly name: string;
@@ -74,7 +72,6 @@ export interface Evidence {
   readonly minute: MinuteCounts;
   /** The name with the most failed calls of the minute. */
   readonly worst: (SuspectCall & { readonly failed: number; readonly ended: number }) | undefined;
-  /** The slowest call that ended in the minute. */
   readonly slowest: SuspectCall | undefined;
   /** `calls.clientTimeout`; 0: clients wait forever. */
   readonly clientTimeoutS: number;
@@ -95,7 +92,6 @@ export interface Judgement {
   readonly subject: Subject;
   /** The sentence, if this rule is the verdict. */
   readonly says: string;
-  /** The call to look at first. */
   readonly suspect?: SuspectCall | undefined;
 }
 
@@ -116,7 +112,6 @@ export function withConfirmedNames(verdict: Verdict): Verdict {
   };
 }
 
-/** The words with which the verdict names a hung call. */
 export function hungText({ kind, name }: SuspectCall): string {
   return `${kind} ${name} hangs`;
 }
