@@ -183,7 +183,7 @@ export class BayeuxClients {
     const session = atBegin ?? client.session;
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
-    if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
+    this.#count(pending, session, result, atNs);
     const { observers, slowest, totals } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
     slowest.add(pending, session, ended, classifyResult(result));
@@ -192,12 +192,8 @@ export class BayeuxClients {
     if (observers.isWanted) observers.tell(ended);
   }
 
-  #count(
-    { call, beganNs }: PendingCall,
-    session: Session | undefined,
-    result: Exclude<CallResult, { kind: 'aborted' }>,
-    atNs: number,
-  ): void {
+  #count({ call, beganNs }: PendingCall, session: Session | undefined, result: CallResult, atNs: number): void {
+    if (result.kind === 'aborted') return;
     for (const statistics of [this.#parts.statistics, session?.statistics]) {
       const calls = statistics?.[call.kind];
       if (result.kind === 'failed') calls?.recordFailed(call.name);

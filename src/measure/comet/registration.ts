@@ -2,7 +2,7 @@
 import { isUnknownClient } from '../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { StatedName } from '../sessions/credentials.ts';
-import type { ConnectionType, Session } from '../sessions/session.ts';
+import type { ConnectionType, Session, SessionStart } from '../sessions/session.ts';
 import type { NameProof } from '../sessions/session-table.ts';
 import type { BayeuxClient } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
@@ -22,6 +22,8 @@ export interface Handshake {
   readonly offersWebSocket: boolean;
   readonly requestedNs: number;
 }
+
+type Start = Pick<SessionStart, 'userName' | 'atNs' | 'creationNs' | 'isAdopted'>;
 
 /** Memory of a client that may be in no table. */
 const CLIENT_BYTES = 800;
@@ -125,10 +127,7 @@ export class Registration {
   }
 
   /** The session of the cookie's login, else a new one; undefined when there are too many. */
-  #sessionOf(
-    client: BayeuxClient,
-    start: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
-  ): Session | undefined {
+  #sessionOf(client: BayeuxClient, start: Start): Session | undefined {
     const { sessions } = this.#application;
     const { cookieToken, connectionType, remoteAddress } = this.#speaker;
     const userName = this.#stated.userName ?? start.userName;
@@ -149,7 +148,7 @@ export class Registration {
   }
 
   /** What verifies a name that came with a handshake or, for an adopted client, with its first message. */
-  #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
+  #proofOf({ userName, atNs, isAdopted }: Start): NameProof {
     const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#stated;
     if (isVerified) return 'verified';
     if (credentialToken === undefined) return isAlone && !isAdopted ? 'verified' : { credentialToken };
