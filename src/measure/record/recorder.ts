@@ -10,13 +10,9 @@
  * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the client was active |
  * | denied | none | the same |
  *
- * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. With any
- * other status it does when its credentials were accepted for that session before. So a wrong password neither counts
- * in a user's session nor keeps it alive.
- *
- * The server may have accepted a call for its login and not for the credential that came with it. If that credential
- * was not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another
- * one (measure/sessions/companions.ts, docs/statistics.md).
+ * A call belongs to a session when the server accepted it (status 200 to 399), or when its credentials were accepted for
+ * that session before: a wrong password neither counts in a session nor keeps it alive. A credential that came with a
+ * login may be wrong: it makes a claim, which gets a separate, unverified session (sessions/companions.ts).
  */
 
 import type { Clock } from '../../base/clock.ts';

@@ -1,7 +1,6 @@
 /**
  * Counts requests that are no calls by their path: below an application up to eight segments, elsewhere two; and those
- * outside of all applications by their first segment. This shows the load of OData, pages and files, calls that no rule
- * reads, and a wrong `upstream.url`. Any client can send a path, and it may hold a secret or differ in each request. So
+ * outside of all applications by their first segment. Any client can send a path, and it may hold a secret. So
  * - a segment that does not look like a name is not shown: it becomes `{}`, or counts as `(other)` if it is the first;
  * - at most 200 paths are kept: a new one replaces the least recently used, whose requests then count as `(other)`. A
  *   path has at most 304 characters, so the bytes are bounded too;

@@ -2,14 +2,12 @@
  * The sessions of one application: who is connected, since when, and how. This folder must not know HTTP exchanges:
  * callers say which credentials the server accepted.
  *
- * A session is found by its key and by its tokens, all of them keyed hashes. All its connections share the key, e.g. of
- * the user. A token stands for a credential, cookie or `clientId` that was accepted for the session before.
+ * A session is found by its key, which all its connections share, and by its tokens; all are keyed hashes. A token stands
+ * for a credential, cookie or `clientId` that was accepted for it. A login is a login cookie or a session id in the path.
  *
- * A session is unverified when the server may have accepted its requests for something other than the credential (a
- * `Claim`). Its key and tokens are hashes of the credential together with its companions, so the credential alone never
- * leads to it. It becomes verified when the server accepts the same credential alone and its user has no other session.
- *
- * A claim is what makes a session or its name unverified. A login is a login cookie or a session id in the path.
+ * A claim makes a session or its name unverified: the server may have accepted its requests for something else. Its key
+ * and tokens are hashes of the credential together with its companions, so the credential alone never leads to it. It
+ * becomes verified when the server accepts the same credential alone and its user has no other session.
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type MetricSet, unionOf } from '../../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../../src/metrics/statistics.ts';
 import type { Sent } from '../../../support/measure/record/traffic.ts';
@@ -181,10 +181,11 @@ it('beyond sessions.max none is tracked, each such call is counted, and statisti
 
 it('a sweep gives idle sessions back without a read', () => {
   traffic.send({ line: RPC, user: 'anna' });
-  const { id } = traffic.onlySession();
+  const onEnded = vi.fn();
+  traffic.application().sessions.sessions()[0]?.whenEnded(onEnded);
   traffic.clock.advanceMs(IDLE_MS);
   traffic.recorder.sweep();
-  expect(traffic.application().sessions.find(id)).toBeUndefined();
+  expect(onEnded).toHaveBeenCalledOnce();
 });
 
 it('the metrics of a session have the names of the application’s, with its one creation', () => {
