@@ -72,8 +72,9 @@ export class History {
     const { aborted, unanswered } = sources.own;
     this.#aborted = createIncrease(() => aborted.rpc + aborted.sba);
     this.#unanswered = createIncrease(() => unanswered.rpc + unanswered.sba);
-    this.mark('start', 'The sidecar has started.');
-    if (sources.isRestored) this.mark('restored', 'The counts from before the restart were restored.');
+    const epochMs = this.startedEpochMs;
+    this.#marks.add('start', 'The sidecar has started.', epochMs);
+    if (sources.isRestored) this.#marks.add('restored', 'The counts from before the restart were restored.', epochMs);
   }
 
   /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */
