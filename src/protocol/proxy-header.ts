@@ -1,6 +1,6 @@
 /**
- * The header of the PROXY protocol, versions 1 (text) and 2 (binary), with which HAProxy and network load balancers
- * send the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
+ * The header of the PROXY protocol, versions 1 (text) and 2 (binary), which load balancers send before a connection's
+ * first byte (haproxy.org, proxy-protocol.txt).
  */
 import net from 'node:net';
 import { normalizeAddress } from '../base/address.ts';

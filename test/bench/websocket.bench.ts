@@ -10,8 +10,8 @@
 import { constants, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
 import { MemoryBudget } from '../../src/limits/memory-budget.ts';
+import { copyUnmasked } from '../../src/protocol/websocket/frame-head.ts';
 import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
-import { copyUnmasked } from '../../src/protocol/websocket/unmask.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { compressed, deflatedTogether, MASK, text } from '../support/protocol/websocket/frames.ts';
 

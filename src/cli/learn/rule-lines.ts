@@ -1,4 +1,4 @@
-import { isService } from '../../protocol/bayeux/channel.ts';
+import { isService } from '../../protocol/bayeux/message.ts';
 import type { HeardChannel } from './heard-channels.ts';
 import type { Tally } from './tally.ts';
 

@@ -7,8 +7,13 @@
 import { createHash } from 'node:crypto';
 import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { CometClassifier, type CometClassifierConfig } from '../../measure/classify/comet-classifier.ts';
-import { isMeta, META_HANDSHAKE, META_SUBSCRIBE, META_UNSUBSCRIBE } from '../../protocol/bayeux/channel.ts';
-import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import {
+  type BayeuxMessage,
+  isMeta,
+  META_HANDSHAKE,
+  META_SUBSCRIBE,
+  META_UNSUBSCRIBE,
+} from '../../protocol/bayeux/message.ts';
 import { Bounds, MAX_KNOWN_DATA, MAX_PENDING } from './bounds.ts';
 import { type ChannelEvent, type HeardChannel, HeardChannels } from './heard-channels.ts';
 

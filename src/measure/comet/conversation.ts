@@ -1,8 +1,7 @@
 /** Interprets the messages of one exchange or WebSocket in the order in which they passed; sees no bytes. */
 
 import { NS_PER_MS } from '../../base/clock.ts';
-import { parseErrorCode } from '../../protocol/bayeux/error.ts';
-import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { type BayeuxMessage, parseErrorCode } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { isFailedReply, readReplyId } from '../classify/comet-classifier.ts';
 import type { BayeuxClient } from './bayeux-client.ts';

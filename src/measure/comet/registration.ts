@@ -1,6 +1,5 @@
 /** Identifies the clients of a conversation, and begins, finds and ends their sessions. */
-import { isUnknownClient } from '../../protocol/bayeux/error.ts';
-import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { type BayeuxMessage, isUnknownClient } from '../../protocol/bayeux/message.ts';
 import type { StatedName } from '../sessions/credentials.ts';
 import type { ConnectionType, Session, SessionStart } from '../sessions/session.ts';
 import type { NameProof } from '../sessions/session-table.ts';

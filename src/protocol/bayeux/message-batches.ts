@@ -1,6 +1,6 @@
 /**
- * Splits long texts into batches, so that each takes some milliseconds at most to parse and process, whatever a peer
- * sent. Brackets in JSON may take a hundred times as long as other text, and a text may hold thousands of messages.
+ * Splits long texts into batches, each of some milliseconds at most: a peer's brackets may take a hundred times as long
+ * as other JSON.
  */
 import { type BayeuxMessage, parseArray, parseMessages } from './message.ts';
 
@@ -28,8 +28,8 @@ export class MessageBatches {
   }
 
   /**
-   * The next messages, in order; undefined when there are no more. A text up to 16 KiB is read as a whole, or not at
-   * all if any of it is not Bayeux. A longer one is read up to that part.
+   * Undefined when there are no more. A text up to 16 KiB is read as a whole or not at all, a longer one up to the part
+   * that is not Bayeux.
    */
   next(): readonly BayeuxMessage[] | UnreadPart | undefined {
     if (this.isDone) return undefined;

@@ -1,7 +1,6 @@
 /**
- * Comet messages: parses what The Bayeux Protocol 1.0 (docs.cometd.org) puts on the wire. This folder knows texts only:
- * no sockets, no HTTP, no rules, no sessions. Next, read request-body.ts and response-body.ts for how transports wrap
- * messages, and channel.ts for channels.
+ * Comet messages: what The Bayeux Protocol 1.0 (docs.cometd.org) puts on the wire. This folder knows texts only: no
+ * sockets, no HTTP, no rules, no sessions.
  */
 
 /** One Bayeux message, request or reply; only the fields that the sidecar uses. A field of the wrong type is absent. */
@@ -22,7 +21,7 @@ export interface BayeuxMessage {
   /** In `/meta/handshake`. */
   readonly supportedConnectionTypes?: readonly string[] | undefined;
   readonly ext?: unknown;
-  /** E.g. `402::session_unknown`; see error.ts. Servers also send `''` with success. */
+  /** E.g. `402::session_unknown`; see `isUnknownClient`. Servers also send `''` with success. */
   readonly error?: string | undefined;
   readonly advice?: BayeuxAdvice | undefined;
 }
@@ -35,17 +34,12 @@ export interface BayeuxAdvice {
   readonly intervalMs?: number | undefined;
   /** How long the server holds a connect. */
   readonly timeoutMs?: number | undefined;
-  /** Time without a connect after which the server forgets the client (CometD). */
-  readonly maxIntervalMs?: number | undefined;
 }
 
 /**
- * The messages of a text: one message or an array of them, `[]` for an empty array. Undefined: not Bayeux (not JSON, no
- * object or array, no item with a channel).
- *
- * Items without a channel are left out if any other item has one: servers answer such an item with an error, also
- * without a channel, and serve the rest of the array. Never throws. About 1 µs for a small message
- * (test/bench/comet.bench.ts). For text of a peer, which may be long or hostile, use `MessageBatches`.
+ * One message or an array of them, `[]` for an empty array. Undefined: not Bayeux (not JSON, no object or array, no
+ * item with a channel). Items without a channel are left out if another has one: servers answer such an item with an
+ * error, and serve the rest. For text of a peer, which may be long or hostile, use `MessageBatches`.
  */
 export function parseMessages(text: string): readonly BayeuxMessage[] | undefined {
   const parsed = parseJson(text);
@@ -82,8 +76,7 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Copies known fields only, so that `__proto__` and the like, which JSON.parse makes plain properties, are never read.
- * All messages have all fields: one object shape keeps the code that reads them fast.
+ * Copies known fields only: never `__proto__`. All messages have all fields: one object shape keeps their readers fast.
  */
 function readMessage(value: unknown): BayeuxMessage | undefined {
   if (!isObject(value) || typeof value.channel !== 'string') return undefined;
@@ -109,7 +102,6 @@ function readAdvice(value: unknown): BayeuxAdvice | undefined {
     reconnect: reconnect === 'retry' || reconnect === 'handshake' || reconnect === 'none' ? reconnect : undefined,
     intervalMs: readNumber(value.interval),
     timeoutMs: readNumber(value.timeout),
-    maxIntervalMs: readNumber(value.maxInterval),
   };
 }
 
@@ -134,3 +126,37 @@ function readTexts(value: unknown): readonly string[] | undefined {
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+export const META_HANDSHAKE = '/meta/handshake';
+export const META_SUBSCRIBE = '/meta/subscribe';
+export const META_UNSUBSCRIBE = '/meta/unsubscribe';
+
+/** Channels of the protocol itself: messages there are not distributed to subscribers. */
+export function isMeta(channel: string): boolean {
+  return channel.startsWith('/meta/');
+}
+
+/** Channels between one client and the server, e.g. for calls. */
+export function isService(channel: string): boolean {
+  return channel.startsWith('/service/');
+}
+
+/** `402` of `402::session_unknown`; undefined without a code. */
+export function parseErrorCode(error: string | undefined): number | undefined {
+  return error !== undefined && CODE.test(error) ? Number(error.slice(0, CODE_CHARS)) : undefined;
+}
+
+/**
+ * Whether the server does not know the client (any more). The code alone is not enough: CometD sends
+ * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`; `402:data:Missing required
+ * parameter` is another error.
+ */
+export function isUnknownClient(error: string | undefined): boolean {
+  const code = parseErrorCode(error);
+  return (code === 401 || code === 402) && error !== undefined && UNKNOWN.test(error.slice(0, SEARCHED_CHARS));
+}
+
+const CODE_CHARS = 3;
+const SEARCHED_CHARS = 512;
+const CODE = /^\d{3}:/;
+const UNKNOWN = /unknown/i;

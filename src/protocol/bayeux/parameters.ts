@@ -4,10 +4,9 @@ export const MAX_PARAMETERS = 10_000;
 const ESCAPE = /%([\da-f]{2})/gi;
 
 /**
- * All values of the named parameters in a form-encoded text, such as a query without its question mark, decoded:
- * `jsonp=cb&message=%5B%5D` gives `['cb']` and `['[]']` for `['jsonp', 'message']`. In order; empty without any.
- * Reads application/x-www-form-urlencoded of the URL standard like URLSearchParams, but makes strings only of the
- * wanted values: a text of 60 kB has up to 60,000 parameters.
+ * All decoded values of the named parameters, in order: `jsonp=cb&message=%5B%5D` gives `[['cb'], ['[]']]` for
+ * `['jsonp', 'message']`. Reads like URLSearchParams, but makes strings only of the wanted values: a text of 60 kB has
+ * up to 60,000 parameters.
  */
 export function readParameters(text: string, names: readonly string[]): string[][] {
   const encoded = toBytes(text);

@@ -1,7 +1,4 @@
-/**
- * Messages in HTTP requests: as the body of a POST (`long-polling`) or in the query of a GET (`callback-polling`).
- * The Bayeux Protocol 1.0, "The long-polling request messages" and "The callback-polling request messages".
- */
+/** Messages in HTTP requests: the body of a POST (`long-polling`), or the query of a GET (`callback-polling`). */
 import { readParameters } from './parameters.ts';
 
 /** The function that the response calls when the request names none. */
@@ -11,11 +8,9 @@ export const DEFAULT_CALLBACK = 'jsonpcallback';
 const MAX_FORM_CHARS = 65_536;
 
 /**
- * The JSON texts of a POST's body, which the caller has decoded as UTF-8. Each is a message or an array of them, see
- * `MessageBatches`. `contentType` is the field's value, parameters included. Empty if the body holds none.
- *
- * The body is JSON, or form-encoded with one or more parameters `message`. The type only decides which is tried first:
- * some servers rely on it, others ignore it.
+ * The JSON texts of a POST's body, each a message or an array of them; see `MessageBatches`. It is JSON, or
+ * form-encoded with parameters `message`. The type only decides which is tried first: some servers rely on it, others
+ * ignore it.
  */
 export function selectRequestTexts(contentType: string | undefined, body: string): readonly string[] {
   if (!isForm(contentType)) return isJson(body) ? [body] : readForm(body);

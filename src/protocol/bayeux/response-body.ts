@@ -1,9 +1,7 @@
 /**
- * The JSON text of a response's body, which the caller has decoded as UTF-8. With `callback` the body may be a call of
- * that function, `cb([...]);`, after an optional comment; then its only argument is the JSON text.
- *
- * Servers send the comment so that the body cannot be taken for anything but a script. The semicolon is optional too. A
- * callback other than the requested one is not read. The Bayeux Protocol 1.0, "The callback-polling response messages".
+ * The JSON text of a response's body. With `callback` the body may be a call of that function, `cb([...]);`, after a
+ * comment, with which servers make it a script and nothing else. Comment and semicolon are optional. The Bayeux
+ * Protocol 1.0, "The callback-polling response messages".
  */
 export function selectResponseText(body: string, callback: string | undefined): string {
   // Servers send errors without the call of the function; some send everything without it.

@@ -1,7 +1,4 @@
-/**
- * The fields that describe the client's certificate to the upstream (`forwarded.clientCertificate`): those of Tomcat's
- * SSLValve, or those of RFC 9440.
- */
+/** The fields of `forwarded.clientCertificate`: those of Tomcat's SSLValve, or those of RFC 9440. */
 import type { Config } from '../../config/config.ts';
 
 export type CertificateMode = Config['clientCertificate'];
@@ -17,8 +14,8 @@ export interface TlsClient {
 }
 
 /**
- * Fields in lower case that only the sidecar writes: a client's own are removed. The valve also reads `ssl_session_id`
- * and `ssl_client_escaped_cert`, which overrides `ssl_client_cert`.
+ * A client's own are removed. The valve also reads `ssl_session_id` and `ssl_client_escaped_cert`, its override of
+ * `ssl_client_cert`.
  */
 export const CERTIFICATE_FIELDS: Readonly<Record<CertificateMode, readonly string[]>> = {
   off: [],

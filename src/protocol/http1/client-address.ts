@@ -1,8 +1,7 @@
 /**
- * Finds the client of a request in the field that trusted proxies write: X-Forwarded-For, or Forwarded (RFC 7239).
- *
- * Each proxy appends the address of its own client at the right. So the list is read from the right, up to the first
- * address that is not trusted. Everything left of it may be forged.
+ * Finds the client of a request in the field that trusted proxies write: X-Forwarded-For, or Forwarded (RFC 7239). Each
+ * proxy appends the address of its own client, so everything left of the last address that is not trusted may be
+ * forged.
  */
 import net from 'node:net';
 import { type AddressRanges, normalizeAddress } from '../../base/address.ts';
@@ -10,8 +9,7 @@ import { type AddressRanges, normalizeAddress } from '../../base/address.ts';
 export type ClientField = 'x-forwarded-for' | 'forwarded';
 
 /**
- * Real lists have a few. The walk ends after this many trusted addresses, as at one that cannot be read. One of IPv6
- * counts as ten: it takes ten times as long.
+ * Trusted addresses until the walk ends, as at one that cannot be read. One of IPv6 counts as ten: it takes as long.
  */
 export const MAX_HOPS = 2_000;
 const IPV6_HOPS = 10;
@@ -19,10 +17,7 @@ const IPV6_HOPS = 10;
 /** Real elements have four pairs (RFC 7239 §5). An element with more cannot be read. */
 export const MAX_PAIRS = 32;
 
-/**
- * `lines`: the values of all fields of that name, in order. Returns e.g. `203.0.113.7`; undefined without a readable
- * address: then the proxy itself is the client.
- */
+/** `lines`: the values of all fields of that name, in order. Undefined: the proxy itself is the client. */
 export function clientAddressOf(
   field: ClientField,
   lines: readonly string[],
@@ -49,10 +44,7 @@ function lastComma(list: string, end: number): number {
   return end === 0 ? -1 : list.lastIndexOf(',', end - 1);
 }
 
-/**
- * The last comma before `end` outside quoted strings; -1 without one. Read from the right: an open quote that a client
- * wrote cannot swallow what proxies wrote after it.
- */
+/** From the right, so that an open quote of a client cannot swallow what proxies wrote after it; -1 without one. */
 function lastCommaOutsideQuotes(list: string, end: number): number {
   let isQuoted = false;
   for (let at = end - 1; at >= 0; at -= 1) {

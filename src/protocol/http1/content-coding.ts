@@ -23,11 +23,10 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`; with `identity`, no coding or an empty body, `bytes`
- * themselves. Undefined if the coding is unknown, or they do not decode, or the output exceeds `maxInflatedBytes` or is
- * far too large for `bytes`; also for brotli with a window of more than 4 MiB, or on a Node.js with a hole in its decoder
- * (`canDecodeBrotli`). Only one coding is removed: no client sends two, and a second could expand a thousandfold again.
- * zstd needs Node 22.15.
+ * `bytes` without their content coding (RFC 9110 §8.4). Undefined if it is unknown or not safe to decode (brotli with a
+ * window of more than 4 MiB, or on a Node.js with a hole in its decoder), or if the output exceeds `maxInflatedBytes`
+ * or is far too large for `bytes`. Only one coding is removed: a second could expand a thousandfold again. zstd needs
+ * Node 22.15.
  */
 export function decodeContent(
   bytes: Buffer,

@@ -16,16 +16,11 @@ import {
 /** The largest Content-Length: no real body is longer. Leading zeros are allowed. */
 const MAX_LENGTH = 999_999_999_999_999;
 
-/**
- * Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also the value of `end` until it is found.
- */
+/** Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also that of `end` until it is found. */
 export const ABSENT = -1;
 export const UNCLEAR = -2;
 
-/**
- * What framing and routing need from a field section, found in one pass. The relay does this once for each head, so one
- * loop fills one object instead of a list of fields.
- */
+/** What framing and routing need from a field section: one object, filled in one pass, for each head of the relay. */
 export class FieldSummary {
   /** Offset just past the empty line, or `UNCLEAR` if the section is not strictly well-formed. */
   end = UNCLEAR;
@@ -50,12 +45,10 @@ export class FieldSummary {
 }
 
 /**
- * Reads the field section in `bytes` from `start`, the offset just past the start line's CRLF, to `end`, the end of the
- * whole head. Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters.
- * Offsets in the result are those of `bytes`.
- *
- * It reads bytes rather than a string, since V8 checks a string's kind at each character. `lineStarts` gets the offsets
- * of the lines, for `fieldValue`.
+ * Reads the field section in `bytes` from `start`, just past the start line's CRLF, to `end`, the end of the head.
+ * Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters. It reads
+ * bytes, since V8 checks a string's kind at each character. `lineStarts` gets the offsets of the lines, for
+ * `fieldValue`.
  */
 export function readFields(bytes: Uint8Array, start: number, end: number, lineStarts?: number[]): FieldSummary {
   const summary = new FieldSummary();
@@ -168,10 +161,7 @@ function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number,
   }
 }
 
-/**
- * Reads a line of Transfer-Encoding, whose members continue those of earlier lines (RFC 9112 §6.1). One pass without a
- * string for each member: a head of 60 kB may have 30,000.
- */
+/** All lines of Transfer-Encoding are one list (RFC 9112 §6.1). Makes no strings: 60 kB may have 30,000 members. */
 function noteCodings(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
   summary.hasTransferEncoding = true;
   for (let from = start; from <= end; ) {

@@ -1,9 +1,7 @@
-/**
- * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host, and its certificate. Tomcat's
- * RemoteIpValve and similar filters read them.
- */
+/** The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host, and its certificate. */
 import type { Config } from '../../config/config.ts';
 import { CERTIFICATE_FIELDS, type CertificateMode, type Fields } from './certificate-fields.ts';
+import type { FieldSummary } from './field-summary.ts';
 import { withEditedLines, withLines, withTraceparent } from './head-edits.ts';
 import type { Http1RequestHead } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
@@ -21,17 +19,13 @@ export interface ForwardedClient {
 export interface ForwardedHead {
   /** Undefined without one (HTTP/1.0). */
   readonly host: string | undefined;
-  readonly hasForwardedProto: boolean;
-  readonly hasForwardedHost: boolean;
+  readonly summary: Pick<FieldSummary, 'hasForwardedProto' | 'hasForwardedHost'>;
 }
 
 /** Filters that read RFC 7239's `Forwarded` prefer it to the others, so a client's own must not pass beside them. */
 const FORWARDED_FIELDS = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'];
 
-/**
- * The same key for all names that a server may take for one: CGI, WSGI and others read `Client_Cert`, `client.cert` and
- * `Client-Cert` alike (RFC 3875 §4.1.18 maps `-` to `_`).
- */
+/** CGI, WSGI and others take `Client_Cert`, `client.cert` and `Client-Cert` for one name (RFC 3875 §4.1.18). */
 export function twinKey(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '-');
 }
@@ -43,21 +37,19 @@ export function replacedFields(mode: ForwardedMode, certificates: CertificateMod
 }
 
 /**
- * Field lines to add after the request's own, e.g. `X-Forwarded-For: 10.0.0.7` and `X-Forwarded-Proto: http`.
- *
- * `append`: one more X-Forwarded-For line, which extends the same list (RFC 9110 §5.3). The other two are added only if
- * the client sent none: otherwise they were set at the edge, and an ingress's `https` must survive. `replace`: all
- * three; the caller has removed `replacedFields` before. `off`: none. The certificate's fields are added in each mode.
+ * Lines to add after the request's own. `append`: one more X-Forwarded-For, which extends the same list (RFC 9110
+ * §5.3), and the other two only if the client sent none: an ingress's `https` must survive. `replace`: all three; the
+ * caller has removed `replacedFields`. `off`: none. The certificate's in each mode.
  */
 export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, head: ForwardedHead): string {
   const { certificateFields } = client;
   const certificate = certificateFields === undefined ? '' : linesOf(certificateFields);
   if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
-  const { host } = head;
+  const { host, summary } = head;
   let lines = `${certificate}X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n`;
-  if (isReplaced || !head.hasForwardedProto) lines += `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
-  if (host !== undefined && (isReplaced || !head.hasForwardedHost)) lines += `X-Forwarded-Host: ${host}\r\n`;
+  if (isReplaced || !summary.hasForwardedProto) lines += `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
+  if (host !== undefined && (isReplaced || !summary.hasForwardedHost)) lines += `X-Forwarded-Host: ${host}\r\n`;
   return lines;
 }
 
@@ -97,8 +89,8 @@ export function formatForwardedHead(
 }
 
 /**
- * As `formatForwardedHead`, for `bytes`: the head and the body so far. They stay in one piece, since one write costs less
- * than two. `text` is the latin1 text of `bytes`, of their beginning, or of more than `bytes`.
+ * As `formatForwardedHead`, in one piece with the body so far: one write costs less than two. `text` is the latin1 text
+ * of `bytes`, of their beginning, or of more.
  */
 export function withForwardedHead(
   options: ForwardOptions,

@@ -1,4 +1,4 @@
-import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, isWordAt, LF, QUOTE, SPACE, TAB, TOKEN } from './characters.ts';
+import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, LF, QUOTE, SPACE, TAB, TOKEN } from './characters.ts';
 
 /** How the end of a message's body is found (RFC 9112 §6.3). */
 export type Framing =
@@ -86,6 +86,7 @@ const EQUALS = 0x3d;
 /** Longer than every name that matters. Only the beginning of a longer name is kept: a text that grows by single characters takes 32 times its length. */
 const MAX_NAME_CHARS = 64;
 
+/** Belong only in a head (RFC 9110 §6.5.1): a recipient that merged one would frame the message or connection otherwise. */
 const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upgrade'];
 
 /** Node's parser refuses more in one chunk. */
@@ -117,8 +118,8 @@ type State =
 
 /**
  * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. As strict as Node's parser: CRLF
- * only, extensions of tokens and quoted strings (none empty), well-formed trailers. Unlike Node's, it accepts blanks
- * around the parts of extensions and after a size (§7.1.1). No trailer may name a framing field.
+ * only, extensions of tokens and quoted strings (none empty), well-formed trailers. Unlike Node's, it accepts blanks in
+ * extensions and after a size (§7.1.1). No trailer may name a framing field.
  */
 export class ChunkedReader {
   readonly #maxTrailerBytes: number;
@@ -139,8 +140,8 @@ export class ChunkedReader {
   }
 
   /**
-   * Consumes bytes from `from` to `to`. Returns the offset just past the body's end, `MORE`, or `MALFORMED`. `onData`
-   * gets the offsets of chunk content in `bytes`.
+   * Returns the offset just past the body's end, `MORE`, or `MALFORMED`. `onData` gets offsets of chunk content in
+   * `bytes`.
    */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
@@ -262,7 +263,7 @@ export class ChunkedReader {
       if (this.#trailerName.length < MAX_NAME_CHARS) this.#trailerName += String.fromCharCode(byte);
       return 'trailer-name';
     }
-    return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName)
+    return byte === COLON && this.#trailerName !== '' && !FRAMING_NAMES.includes(this.#trailerName.toLowerCase())
       ? 'trailer-value'
       : undefined;
   }
@@ -287,12 +288,4 @@ function afterExtension(byte: number): State | undefined {
 
 function isBlank(byte: number): boolean {
   return byte === SPACE || byte === TAB;
-}
-
-/**
- * Whether a trailer name belongs only in a head (RFC 9110 §6.5.1). A recipient that merged it into the head would frame
- * the message, or the connection, differently: Node's parser closes after a trailer `Connection: close`.
- */
-export function isFramingName(name: string): boolean {
-  return FRAMING_NAMES.some((word) => word.length === name.length && isWordAt(name, 0, word));
 }

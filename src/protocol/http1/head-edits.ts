@@ -3,10 +3,8 @@ import { COMMA, isWordAt, SPACE } from './characters.ts';
 const EMPTY_LINE_BYTES = 2;
 
 /**
- * Edits the field lines of `headText`: a whole head in latin1 such as `GET / HTTP/1.1\r\nHost: a\r\n\r\n`.
- *
- * `edit` gets each line's lower-case name and the line with its CRLF, and returns the replacement (`''` removes the
- * line). A folded line (RFC 9112 §5.2) counts as one line. A line that `edit` returns unchanged keeps every byte.
+ * Edits the field lines of a whole head in latin1. `edit` gets each line's lower-case name and the line with its CRLF
+ * and folds (RFC 9112 §5.2), and returns the replacement; `''` removes it. An unchanged line keeps every byte.
  */
 export function withEditedLines(headText: string, edit: (name: string, line: string) => string): string {
   let edited = '';
@@ -64,9 +62,8 @@ export function withLines(bytes: Buffer, headEnd: number, end: number, lines: st
 const UPGRADE_FIELDS: readonly string[] = ['upgrade', 'http2-settings'];
 
 /**
- * A request's head without its upgrade, e.g. without `Upgrade: h2c`. A server may ignore an upgrade (RFC 9110 §7.8),
- * and then answers in HTTP/1.1. Removes Upgrade, HTTP2-Settings and their names in Connection; everything else stays
- * byte for byte.
+ * A request's head without Upgrade, HTTP2-Settings and their names in Connection; everything else stays byte for byte.
+ * A server may ignore an upgrade (RFC 9110 §7.8), and then answers in HTTP/1.1.
  */
 export function withoutUpgrade(headText: string): string {
   return withEditedLines(headText, (name, line) => {

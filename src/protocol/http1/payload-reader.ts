@@ -4,9 +4,8 @@ import { ChunkedReader, type Framing } from './framing.ts';
 const SMALL_BYTES = 1_024;
 
 /**
- * Reports the payload of one body, in pieces and without chunk framing, while the body passes unchanged. It runs
- * after a `BodyReader`, which has found the body's end in the same bytes and refused malformed ones. Created only for
- * bodies that have an observer.
+ * Reports the payload of one observed body without its chunk framing, after a `BodyReader` has found the body's end in
+ * the same bytes and refused malformed ones.
  */
 export class PayloadReader {
   readonly #chunked: ChunkedReader | undefined;
@@ -22,8 +21,8 @@ export class PayloadReader {
   #length = 0;
 
   /**
-   * `onPayload` gets views that are valid only during the call, never empty ones: as many for each read as there are
-   * large chunks in it, and at most one more for each of these. `maxTrailerBytes` as for the `BodyReader`.
+   * `onPayload` gets views that are never empty, and valid only during the call. `maxTrailerBytes` as for the
+   * `BodyReader`.
    */
   constructor(framing: Framing, maxTrailerBytes: number, onPayload: (bytes: Buffer) => void) {
     this.#chunked = framing.kind === 'chunked' ? new ChunkedReader(maxTrailerBytes) : undefined;

@@ -1,6 +1,6 @@
 /**
- * This folder reads HTTP/1.1 and 1.0 out of bytes, and edits heads: no sockets, no clock, no decisions about a request but
- * whether it can be read. request-reader.ts and response-reader.ts follow the messages of a connection.
+ * This folder reads HTTP/1.1 and 1.0 out of bytes, and edits heads: no sockets, no clock, no decisions about a request
+ * but whether it can be read.
  */
 import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
@@ -36,8 +36,8 @@ export const REQUEST_FAULTS = [
   /** No Host in HTTP/1.1, or several. */
   'host',
   /**
-   * An invalid Content-Length, one together with Transfer-Encoding, transfer codings other than plain tokens with one
-   * `chunked` at the end, or any transfer coding in HTTP/1.0.
+   * An invalid Content-Length, one beside Transfer-Encoding, codings but plain tokens with one `chunked` at the end, or
+   * any in 1.0.
    */
   'framing',
   /** A bare CR or LF, a NUL, or a first byte that cannot begin a method, e.g. of a TLS handshake on the plain port. */
@@ -57,13 +57,13 @@ export class Http1RequestHead {
   readonly target: string;
   readonly framing: Framing;
   readonly isOld: boolean;
-  readonly #fields: FieldSummary;
+  readonly summary: FieldSummary;
   readonly #lineStarts: readonly number[];
 
   constructor(
     text: string,
     { method, target, framing, isOld }: Pick<Http1RequestHead, 'method' | 'target' | 'framing' | 'isOld'>,
-    fields: FieldSummary,
+    summary: FieldSummary,
     lineStarts: readonly number[],
   ) {
     this.text = text;
@@ -71,13 +71,13 @@ export class Http1RequestHead {
     this.target = target;
     this.framing = framing;
     this.isOld = isOld;
-    this.#fields = fields;
+    this.summary = summary;
     this.#lineStarts = lineStarts;
   }
 
   /** The client wants the connection to end after the response: the default of HTTP/1.0 (RFC 9112 §9.3). */
   get isLast(): boolean {
-    const { connectionClose, connectionKeepAlive } = this.#fields;
+    const { connectionClose, connectionKeepAlive } = this.summary;
     return connectionClose || (this.isOld && !connectionKeepAlive);
   }
 
@@ -85,35 +85,20 @@ export class Http1RequestHead {
     return this.#lineStarts.length;
   }
 
-  get hasForwardedProto(): boolean {
-    return this.#fields.hasForwardedProto;
-  }
-
-  get hasForwardedHost(): boolean {
-    return this.#fields.hasForwardedHost;
-  }
-
-  get hasUpgrade(): boolean {
-    return this.#fields.hasUpgrade;
-  }
-
   /** It asks for WebSocket and nothing else (RFC 6455 §4.1). */
   get isWebSocket(): boolean {
-    const { isToWebSocket, connectionUpgrade } = this.#fields;
+    const { isToWebSocket, connectionUpgrade } = this.summary;
     const isAsked = isToWebSocket && connectionUpgrade;
     return isAsked && this.method === 'GET' && !this.isOld && this.framing.kind === 'none';
   }
 
-  /**
-   * The host that is asked for: that of an absolute target, which overrides Host (RFC 9112 §3.2.2), or the value of
-   * Host; undefined without one (HTTP/1.0).
-   */
+  /** An absolute target overrides Host (RFC 9112 §3.2.2). Undefined without either (HTTP/1.0). */
   get host(): string | undefined {
     if (this.target.charCodeAt(0) !== SLASH) {
       const authority = ABSOLUTE_FORM.exec(this.target)?.[1];
       if (authority !== undefined) return authority;
     }
-    const { hostCount, hostStart, hostEnd } = this.#fields;
+    const { hostCount, hostStart, hostEnd } = this.summary;
     return hostCount === 0 ? undefined : this.text.slice(hostStart, hostEnd);
   }
 
@@ -127,9 +112,8 @@ export class Http1RequestHead {
 }
 
 /**
- * Reads one whole request head of HTTP/1.1 or 1.0 (latin1 text up to and including its empty line), e.g.
- * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6. Otherwise it returns the
- * fault. `bytes` begin with those of `text`.
+ * Reads one whole request head (latin1, its empty line included). Accepts only what is unambiguous by RFC 9112 §2 to
+ * §6, otherwise returns the fault. `bytes` begin with those of `text`.
  */
 export function parseRequestHead(
   text: string,
@@ -179,10 +163,7 @@ function chooseRequestFraming(fields: FieldSummary): Framing | undefined {
   return fields.contentLength === ABSENT ? NO_BODY : lengthFraming(fields.contentLength);
 }
 
-/**
- * Whether bytes, still without an empty line, can never become a head: the first byte cannot begin a method, or there
- * is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
- */
+/** Whether bytes can never become a head. Without this, `GET / HTTP/1.1\n\n` would wait until the time limit. */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
   if (first !== undefined && TOKEN[first] !== 1) return true;

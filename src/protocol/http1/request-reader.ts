@@ -10,10 +10,7 @@ const HEAD = 'HEAD ';
 /** Some clients send one after a body; more than a few are no client's. */
 const MAX_EMPTY_LINES = 32;
 
-/**
- * Follows one request after another through the bytes of a client's connection. Bytes of later requests wait in
- * `unread`. Bodies are returned as the buffers in which they came.
- */
+/** Follows one request after another through the bytes of a client. Those of later requests wait in `unread`. */
 export class RequestReader {
   readonly #maxHeadBytes: number;
   readonly #body: BodyReader;
@@ -59,9 +56,8 @@ export class RequestReader {
   }
 
   /**
-   * Adds bytes that follow the current request. The existing bytes are copied each time they have doubled, not with
-   * each packet: 64 KB that come byte by byte are copied twice, not 33,000 times
-   * (test/unit/protocol/http1/request-reader.test.ts).
+   * Copies the existing bytes each time they have doubled, not with each packet: 64 KB that come byte by byte are
+   * copied twice, not 33,000 times.
    */
   append(chunk: Buffer): void {
     if (this.#unread.length === 0) {
@@ -118,8 +114,8 @@ export class RequestReader {
   }
 
   /**
-   * The head of the next request; undefined until it is complete; a string if the request is refused. `unread` keeps
-   * the head. An upgrade to anything but a WebSocket is removed from both.
+   * Undefined until it is complete. `unread` keeps the head. An upgrade to anything but a WebSocket is removed from
+   * both.
    */
   nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
@@ -141,7 +137,7 @@ export class RequestReader {
     this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
     const head = parseRequestHead(text, this.#unread);
-    if (typeof head === 'string' || !head.hasUpgrade || head.isWebSocket) return head;
+    if (typeof head === 'string' || !head.summary.hasUpgrade || head.isWebSocket) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; if the
     // upstream agreed, the sidecar could not read anything that follows.
     const plain = withoutUpgrade(text);
@@ -152,8 +148,8 @@ export class RequestReader {
   }
 
   /**
-   * Begins the request of `head`, which `nextHead` returned. Returns its bytes so far; undefined if its body is
-   * malformed. Trailers of the names `removed` (as of `twinKey`) are removed.
+   * Returns the bytes so far of the request of `nextHead`; undefined if its body is malformed. `removed` (as of
+   * `twinKey`): trailers to remove.
    */
   begin(head: Http1RequestHead, removed?: ReadonlySet<string>): Buffer | undefined {
     const bytes = this.#unread;

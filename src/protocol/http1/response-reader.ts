@@ -1,7 +1,6 @@
-import { CR, FIELD_VALUE, findHeadEnd, LF, SPACE } from './characters.ts';
+import { CR, FIELD_VALUE, findHeadEnd, LF, SPACE, TOKEN } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { BodyReader, CHUNKED, type Framing, lengthFraming, MALFORMED, MORE, NO_BODY, UNTIL_CLOSE } from './framing.ts';
-import { describeHeadFault, mendedHead } from './response-fault.ts';
 
 interface ResponseHead {
   readonly status: number;
@@ -11,15 +10,12 @@ interface ResponseHead {
 
 const NOTHING = Buffer.alloc(0);
 
-/**
- * `more`: the response continues. `complete`: its last byte is at `end`. `malformed`, `too-large`: the bytes after
- * `end` are not a response that can be passed on.
- */
+/** `complete`: the last byte is at `end`. `malformed`, `too-large`: the bytes after `end` cannot be passed on. */
 export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
 
 /**
  * Follows one response after another through the bytes of an upstream connection. Heads are held back until they are
- * complete; `bytes` from 0 to `end` may be passed on after each `read`. Bytes past `length` are meaningless.
+ * complete; `bytes` up to `end` may be passed on after each `read`.
  */
 export class ResponseReader {
   readonly #maxHeadBytes: number;
@@ -186,8 +182,8 @@ export class ResponseReader {
 const START = Buffer.from('HTTP/1.', 'latin1');
 
 /**
- * Whether bytes without an empty line can never be a head. Otherwise the greeting of another protocol would stall the
- * reader. The first `searched` bytes were found to be the beginning of a head before.
+ * Can never be a head, such as the greeting of another protocol. The first `searched` bytes were found to be the
+ * beginning of one.
  */
 function isNoHead(bytes: Buffer, searched: number): boolean {
   const length = Math.min(START.length, bytes.length);
@@ -203,9 +199,8 @@ const DIGIT_0 = 0x30;
 const DIGIT_1 = 0x31;
 
 /**
- * Reads one whole response head (`bytes` from `start` to `end`, its empty line included) that answers `method`.
- * Undefined if it is not well-formed, or if its framing is in doubt (RFC 9112 §6.3: anything after it might then be
- * read as another response).
+ * Reads one whole response head that answers `method`. Undefined if it is not well-formed, or its framing is in doubt
+ * (RFC 9112 §6.3: what follows might be read as another response).
  */
 export function parseResponseHead(
   bytes: Uint8Array,
@@ -234,8 +229,7 @@ export function parseResponseHead(
 }
 
 /**
- * The fields of a response head that `parseResponseHead` has accepted, for observers, which need more of it than the
- * relay. It parses the head a second time, so that a connection without observers keeps no head in memory.
+ * A response head for observers. Parsed a second time, so that a connection without observers keeps no head in memory.
  */
 export class ResponseHeadFields {
   readonly status: number;
@@ -289,4 +283,40 @@ function chooseResponseFraming(status: number, method: string, fields: FieldSumm
   // (RFC 9112 §6.3, item 4).
   if (fields.hasTransferEncoding) return fields.isChunked ? CHUNKED : UNTIL_CLOSE;
   return fields.contentLength === ABSENT ? UNTIL_CLOSE : lengthFraming(fields.contentLength);
+}
+
+const MAX_NAME_LENGTH = 40;
+const START_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
+
+/**
+ * Removes what a proxy must remove: blanks before a colon (RFC 9112 §5.1) and folds (§5.2). `text` itself without
+ * either.
+ */
+function mendedHead(text: string): string {
+  // A blank after the status line is no fold.
+  if (/^[^\r]*\r\n[ \t]/.test(text)) return text;
+  return text.replace(/\r\n[ \t]+/g, ' ').replace(/(\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]+:/g, '$1:');
+}
+
+/** E.g. `field X-Name (line 3)`, for the log. Never a value, or a line that is no field: either may hold a secret. */
+function describeHeadFault(text: string): string {
+  const lines = text.split('\r\n');
+  if (!START_LINE.test(lines[0] ?? '')) return 'status line';
+  for (const [index, line] of lines.slice(1, -2).entries()) {
+    const colon = line.indexOf(':');
+    const name = colon === -1 ? '' : line.slice(0, colon);
+    const where = `line ${index + 2}`;
+    if (!isEach(name, TOKEN) || name === '') return where;
+    if (!isEach(line.slice(colon + 1), FIELD_VALUE)) return `field ${name.slice(0, MAX_NAME_LENGTH)} (${where})`;
+  }
+  const bytes = Buffer.from(text, 'latin1');
+  const fields = readFields(bytes, text.indexOf('\r\n') + 2, bytes.length);
+  if (fields.contentLength === UNCLEAR) return 'field Content-Length';
+  if (fields.hasTransferEncoding && fields.contentLength !== ABSENT) return 'Content-Length beside Transfer-Encoding';
+  return 'status line';
+}
+
+function isEach(text: string, characters: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i += 1) if (characters[text.charCodeAt(i)] !== 1) return false;
+  return true;
 }

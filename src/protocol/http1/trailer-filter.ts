@@ -1,9 +1,6 @@
 import { twinKey } from './forwarded.ts';
 
-/**
- * Removes lines from a trailer section that arrives in any pieces. It holds back no more than the beginning of a name,
- * so a client cannot make it keep a long section.
- */
+/** Removes lines from a trailer section that arrives in any pieces. Holds back no more than the beginning of a name. */
 export class TrailerFilter {
   /** Keys as of `twinKey`. */
   readonly #removed: ReadonlySet<string>;

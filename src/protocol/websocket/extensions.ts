@@ -19,10 +19,9 @@ const MAX_WINDOW_BITS = 15;
 const MAX_MEMBERS = 16;
 
 /**
- * Parses what the 101 agreed on. `values` are its Sec-WebSocket-Extensions fields, e.g.
- * `['permessage-deflate; client_max_window_bits=12; server_no_context_takeover']`; none, or empty ones, mean no
- * extension. `unknown` for everything else: an unknown extension or parameter may give payloads any meaning.
- * RFC 6455 §9.1, RFC 7692 §7.1.
+ * Parses the Sec-WebSocket-Extensions fields of a 101, e.g. `['permessage-deflate; client_max_window_bits=12']`; none,
+ * or empty ones, mean no extension. `unknown` for everything else: it may give payloads any meaning. RFC 6455 §9.1, RFC
+ * 7692 §7.1.
  */
 export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
   // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is not a token.

@@ -2,10 +2,7 @@ import { FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
 
 const OPCODE_BITS = 0x0f;
 
-/**
- * Tracks only where frames (RFC 6455 §5.2) begin and end in one direction of a tunnel. This is cheap enough for every
- * WebSocket, in case the sidecar must insert a frame of its own.
- */
+/** Follows only where frames (RFC 6455 §5.2) of one direction begin and end: cheap enough for every WebSocket. */
 export class FrameCursor {
   readonly #head: FrameHead;
   #payloadLeft = 0;
@@ -50,10 +47,7 @@ export class FrameCursor {
     return this.isLost ? bytes.length : at;
   }
 
-  /**
-   * Follows up to a close frame's first byte, or to the end of `bytes`. Returns the index; if it is less than the
-   * length, a close frame starts there.
-   */
+  /** Follows up to a close frame's first byte, or to the end of `bytes`; returns the index. */
   advanceToClose(bytes: Buffer): number {
     let at = 0;
     while (at < bytes.length) {

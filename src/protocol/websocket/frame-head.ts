@@ -81,3 +81,23 @@ export class FrameHead {
     return (byte & MASK_BIT) === this.#maskBit;
   }
 }
+
+/**
+ * Copies `source[from, to)` to the beginning of `target` without the masking of RFC 6455 §5.3. `mask`: the key as one
+ * number, its first byte highest, 0 for none. `phase`: payload bytes of the frame before `from`.
+ */
+export function copyUnmasked(
+  source: Buffer,
+  { from, to }: { readonly from: number; readonly to: number },
+  target: Buffer,
+  mask: number,
+  phase: number,
+): void {
+  if (mask === 0) {
+    source.copy(target, 0, from, to);
+    return;
+  }
+  for (let i = 0; i < to - from; i += 1) {
+    target[i] = (source[from + i] as number) ^ (mask >>> (24 - 8 * ((phase + i) & 3)));
+  }
+}

@@ -14,9 +14,8 @@ export interface FrameRateLimits {
 }
 
 /**
- * Limits how many frames per second are followed. Each frame costs time, however small it is, and a flood of tiny ones
- * would slow the traffic. Past the total, directions that send far more frames than people cause are no longer
- * followed.
+ * Each frame costs time, however small: past the total per second, directions that send far more frames than people
+ * cause are no longer followed.
  */
 export class FrameRate {
   readonly #clock: Clock;

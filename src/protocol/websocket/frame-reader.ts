@@ -15,10 +15,9 @@ export interface FrameSink {
 }
 
 /**
- * Finds the frames (RFC 6455 §5.2) of one direction in bytes that arrive in any pieces, and holds none of them. These
- * break a direction: reserved bits and opcodes, fragments out of order (§5.4), a frame masked against the rule (§5.1),
- * a control frame that is long or fragmented (§5.5), or a length past 2^53 - 1. Lengths written longer than needed are
- * accepted, as receivers do.
+ * Finds the frames (RFC 6455 §5.2) of one direction, and holds none of them. These break a direction: reserved bits and
+ * opcodes, fragments out of order (§5.4), a frame masked against the rule (§5.1), a control frame that is long or
+ * fragmented (§5.5), or a length past 2^53 - 1. Lengths written longer than needed are accepted, as receivers do.
  */
 export class FrameReader {
   readonly head: FrameHead;

@@ -8,9 +8,9 @@ import { SlidingWindow } from './sliding-window.ts';
 const MIN_WINDOW_BITS = 9;
 
 /**
- * Appended to each payload. The first four bytes are the ones that the sender removed from its end (RFC 7692 §7.2.2).
- * Then follows a final, stored block of four bytes. Only if these come out at the end did the message end at the end of
- * a block; zlib has no other way to tell. The four bytes are not UTF-8, so no text ends with them.
+ * Appended to each payload: the four bytes that the sender removed from its end (RFC 7692 §7.2.2), then a final, stored
+ * block of four bytes. Only if these come out at the end did the message end at the end of a block; zlib has no other
+ * way to tell. They are not UTF-8, so no text ends with them.
  */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff, 0x01, 0x04, 0x00, 0xfb, 0xff, 0xfe, 0xfd, 0xfc, 0xfb]);
 const MARK = TAIL.readUInt32BE(TAIL.length - 4);
@@ -32,10 +32,9 @@ interface Inflated {
 }
 
 /**
- * Inflates the compressed messages of one direction (RFC 7692 §7.2.2), each at once and independently. With context
- * takeover, the bytes that a message may refer back to are passed to zlib as its dictionary. So zlib holds nothing
- * between messages, and no message waits for a thread. test/bench/websocket.bench.ts compares this with a zlib stream
- * that is kept.
+ * Inflates the compressed messages of one direction (RFC 7692 §7.2.2), each at once. With context takeover, the bytes
+ * that it may refer back to are zlib's dictionary: zlib holds nothing between messages, and no message waits for a
+ * thread. test/bench/websocket.bench.ts compares this with a zlib stream that is kept.
  */
 export class MessageInflater {
   readonly #windowBits: number;
@@ -65,8 +64,8 @@ export class MessageInflater {
   }
 
   /**
-   * Senders should not encode an empty message like this (§7.2.3.6), but it is read as one. A receiver that feeds it to
-   * zlib is out of step afterwards; without context takeover it starts over.
+   * Read as an empty message, although senders should not encode one so (§7.2.3.6). With context takeover, a receiver
+   * that feeds it to zlib is out of step afterwards.
    */
   #inflateNothing(): Buffer {
     if (this.#window !== undefined) this.brokenBy = 'malformed';

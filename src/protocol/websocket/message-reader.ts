@@ -1,32 +1,33 @@
-/**
- * This folder reads WebSocket messages out of passing bytes: bytes in, messages out. It knows neither sockets nor what
- * the messages mean. It neither changes nor keeps the bytes.
- */
+/** This folder reads WebSocket messages out of passing bytes, which it neither changes nor keeps. No sockets here. */
 import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
 import { EvictableBodies, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
-import { type FrameSender, OPCODE } from './frame-head.ts';
+import { copyUnmasked, type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
 import { FrameReader } from './frame-reader.ts';
 import { MessageInflater } from './message-inflater.ts';
-import { type FurtherSteps, type MessageContents, MessageReading, type WholeMessage } from './message-reading.ts';
-import { copyUnmasked } from './unmask.ts';
 
 /**
- * Why something passed unread.
- * - `too-large`: the message on the wire.
- * - `inflated-too-large`: the inflated message.
- * - `malformed`: it does not inflate, or the direction's bytes are not frames.
- * - `text`: a text message that is not UTF-8.
- * - `budget`: not enough memory.
- * - `time`: not enough time.
- * - `extension`: the connection agreed on an extension that cannot be read. Only callers use it; the reader never
- *   reports it.
+ * Why something passed unread. `too-large`: the message on the wire. `malformed`: it does not inflate, or the
+ * direction's bytes are not frames. `text`: no UTF-8. `budget`, `time`: not enough of it. `extension`: one was agreed
+ * that cannot be read; for callers only.
  */
 export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
+
+/** The next step of a reading; false if it was the last. */
+export type FurtherSteps = () => boolean;
+
+interface WholeMessage {
+  /** Unmasked, but still compressed if `isCompressed`. */
+  readonly payload: Buffer;
+  readonly isText: boolean;
+  readonly isCompressed: boolean;
+  /** When its last byte passed, on the clock. */
+  readonly atNs: number;
+}
 
 /** Receives the messages of one direction, in order: during `push`, or later if `read` defers them. */
 export interface MessageHandler {
@@ -65,19 +66,16 @@ const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/**
- * What happens to the current message. `count`: a binary one is only counted. `reported` and `lost`: its rest is
- * ignored.
- */
+/** The current message's. `count`: a binary one is only counted. `reported` and `lost`: its rest is ignored. */
 type Fate = 'read' | 'count' | 'reported' | 'lost';
 
 /**
  * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. A message that is not UTF-8 or too
  * large is lost alone. Two failures leave the direction unread for good: a broken frame, and with context takeover a
- * compressed message that was not inflated, since later ones may refer to it. `push` then returns at once. A handler's
- * exception passes through `push`; after it only `close` may be called.
+ * compressed message that was not inflated. A handler's exception passes through `push`; after it only `close` may be
+ * called.
  */
-export class WebSocketMessageReader implements MessageContents, Unfinished {
+export class WebSocketMessageReader implements Unfinished {
   readonly #options: MessageReaderOptions;
   readonly #read: (reading: ReadingTask, nowNs: number) => void;
   readonly #handler: MessageHandler;
@@ -193,7 +191,9 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
         return;
       }
       this.#fate = 'reported';
-      this.#report(mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, mask));
+      const payload = mask === 0 ? bytes.subarray(from, to) : Buffer.allocUnsafe(to - from);
+      if (mask !== 0) copyUnmasked(bytes, { from, to }, payload, mask, 0);
+      this.#report(payload);
     } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
   }
 
@@ -227,7 +227,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     this.#read(new MessageReading(message, this, this.#options.budget), atNs);
   }
 
-  /** For `MessageReading` only. */
+  /** For `MessageReading`, as are the next two. Undefined: no further steps. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
     if (this.#isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
@@ -242,12 +242,12 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     return further;
   }
 
-  /** For `MessageReading` only. */
+  /** There was no time to read all of it. `isContentLost`: it was not inflated, and later ones may refer to it. */
   passUnread(isContentLost: boolean): void {
     if (!this.#isUnread) this.#passUnread('time', isContentLost);
   }
 
-  /** For `MessageReading` only. */
+  /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
@@ -278,12 +278,67 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   }
 }
 
-function readNow(reading: ReadingTask): void {
-  while (reading.step());
+/** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
+const OVERHEAD_BYTES = 1_024;
+
+class MessageReading implements ReadingTask {
+  readonly #reader: WebSocketMessageReader;
+  readonly #memory: MemoryBudget;
+  readonly #isCompressed: boolean;
+  #message: WholeMessage | undefined;
+  #further: FurtherSteps | undefined;
+  #keptBytes = 0;
+
+  /** `message.payload` needs to be valid only until `read` of the reading share has returned. */
+  constructor(message: WholeMessage, reader: WebSocketMessageReader, memory: MemoryBudget) {
+    this.#isCompressed = message.isCompressed;
+    this.#message = message;
+    this.#reader = reader;
+    this.#memory = memory;
+  }
+
+  step(): boolean {
+    let isMore = false;
+    try {
+      isMore = this.#readOn();
+    } finally {
+      if (!isMore) this.#end();
+    }
+    return isMore;
+  }
+
+  #readOn(): boolean {
+    const message = this.#message;
+    this.#message = undefined;
+    if (message === undefined) return this.#further?.() === true;
+    this.#further = this.#reader.readContent(message);
+    return this.#further !== undefined;
+  }
+
+  keep(): number | undefined {
+    const message = this.#message;
+    const bytes = (message?.payload.length ?? 0) + OVERHEAD_BYTES;
+    if (!this.#memory.take('bodies', bytes)) return undefined;
+    this.#keptBytes = bytes;
+    if (message !== undefined) this.#message = { ...message, payload: Buffer.from(message.payload) };
+    return bytes;
+  }
+
+  giveUp(): void {
+    const isContentLost = this.#message !== undefined;
+    this.#message = undefined;
+    this.#further = undefined;
+    this.#reader.passUnread(isContentLost && this.#isCompressed);
+    this.#end();
+  }
+
+  #end(): void {
+    this.#memory.giveBack('bodies', this.#keptBytes);
+    this.#keptBytes = 0;
+    this.#reader.messageEnded();
+  }
 }
 
-function unmaskedCopy(bytes: Buffer, from: number, to: number, mask: number): Buffer {
-  const copy = Buffer.allocUnsafe(to - from);
-  copyUnmasked(bytes, { from, to }, copy, mask, 0);
-  return copy;
+function readNow(reading: ReadingTask): void {
+  while (reading.step());
 }

@@ -3,10 +3,7 @@ import { type ClientField, clientAddressOf } from '../../protocol/http1/client-a
 import { detached } from '../../protocol/http1/text.ts';
 import type { ClientConnection, RequestHead } from './exchange.ts';
 
-/**
- * Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field that the proxy
- * wrote.
- */
+/** Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`) by the proxy's field. */
 export class ClientFinder {
   readonly #field: ClientField;
   readonly #trusted: AddressRanges;

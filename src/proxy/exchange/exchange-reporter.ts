@@ -15,9 +15,9 @@ import {
   type ResponseHeadView,
   type TunnelObserver,
 } from './exchange.ts';
-import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
 import type { ProxyHint } from './proxy-hint.ts';
+import { FailureRecord } from './upstream-failure.ts';
 
 const UNNAMED =
   'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
@@ -43,9 +43,8 @@ export interface ReporterOptions extends Partial<Admission> {
 }
 
 /**
- * Receives the reports of `relay/` and `websocket/` on their exchanges. Shields the traffic from the observer: its
- * exception is counted and logged once. It ends the observation of that exchange, not the exchange, and the ending is
- * still reported.
+ * Receives the reports of `relay/` and `websocket/`. An observer's exception is counted and logged once. It ends the
+ * observation of that exchange, not the exchange, and the ending is still reported.
  */
 export class ExchangeReporter {
   readonly #clock: Clock;
@@ -83,9 +82,7 @@ export class ExchangeReporter {
     this.added = { request: addedTo('request'), response: addedTo('response') };
   }
 
-  /**
-   * Changes limit, denied paths and the reading of addresses. Requests already sent to the upstream are not affected.
-   */
+  /** Requests already sent to the upstream are not affected. */
   reconfigure({ maxInFlight, denial, clientFinder }: Admission): void {
     this.#maxInFlight = maxInFlight;
     this.#clientFinder = clientFinder;
@@ -111,8 +108,7 @@ export class ExchangeReporter {
   }
 
   /**
-   * Returns the refusal if the exchange must not go to the upstream now; undefined if it may. Call once, before opening
-   * a connection for it. Its slot is released when it ends.
+   * Returns the refusal if the exchange must not go to the upstream now. Call once, before opening a connection for it.
    */
   admit(exchange: Exchange): Refusal | undefined {
     if (exchange.isDenied) {
@@ -195,10 +191,7 @@ export class ExchangeReporter {
     this.inFlight -= 1;
   }
 
-  /**
-   * Reports the ending. Later calls are ignored, so callers may report from every event that could be the last.
-   * `endedNs` is the moment of the ending if other work came before the report.
-   */
+  /** Later calls are ignored. `endedNs` is the moment of the ending if other work came before the report. */
   end(exchange: Exchange, ending: Ending, endedNs: number = this.#clock.nowNs()): void {
     if (!exchange.markEnded(endedNs)) return;
     this.open -= 1;
@@ -239,16 +232,14 @@ export class ExchangeReporter {
 }
 
 /**
- * One in this many is measured, beginning with the first. A prime, since up to 64 texts are written together at the end
- * of a turn of the event loop, and the first of them waits longest: a power of two would always sample the same
- * positions.
+ * One in this many is measured. A prime, since up to 64 texts are written together, and the first waits longest: a
+ * power of two would always sample the same positions.
  */
 const MEASURED_OF = 17;
 
 /**
  * Measures how long the sidecar keeps bytes of one direction: from a moment that is known anyway until they are
- * written. The caller calls `sample`, keeps the result with the bytes, and passes it to `written`. So only one in 17
- * reads the clock.
+ * written. The caller passes the result of `sample` to `written`, so only one in 17 reads the clock.
  */
 export class AddedTime {
   readonly #clock: Clock;

@@ -1,25 +1,19 @@
 /**
- * This folder is the vocabulary between the data plane and measuring: a request with its response, its client, its
- * ending.
- *
- * The data plane (`relay/`, `websocket/`) creates exchanges and reports moments; `measure/record/` observes them. This
- * folder must not know sockets or metrics/. An observer that throws never affects the traffic: the exchange continues
- * unobserved.
+ * This folder is the vocabulary between the data plane (`relay/`, `websocket/`), which creates exchanges and reports
+ * moments, and `measure/record/`, which observes them. It must not know sockets or metrics/. An observer that throws
+ * never affects the traffic.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
 export interface ClientConnection {
-  /**
-   * An IPv4 client of a listener on `::` has its IPv4 address. For an exchange from a trusted proxy it is the address
-   * that the proxy stated.
-   */
+  /** IPv4 where the client has it, also on `::`. For an exchange from a trusted proxy: the address that it stated. */
   readonly remoteAddress: string;
   readonly remotePort: number;
   /**
-   * The peer is a trusted proxy, which names the client of each request in a field, or that of the connection in a PROXY
-   * header. Where it named none that could be read, `remoteAddress` is the proxy's own.
+   * The peer is a trusted proxy, which names clients in a field of each request, or in a PROXY header. Where it named
+   * none that could be read, `remoteAddress` is the proxy's own.
    */
   readonly viaProxy?: 'field' | 'header';
   /** True when the client speaks TLS to the sidecar. */
@@ -33,8 +27,8 @@ export interface ClientConnection {
 }
 
 /**
- * Strings are latin1, byte for byte as on the wire. They may be slices that keep the whole head, with its credentials,
- * alive: copy what you keep (`detached` in protocol/http1/text.ts).
+ * Strings are latin1, as on the wire. They may be slices that keep the whole head, with its credentials, alive: copy
+ * what you keep (`detached` in protocol/http1/text.ts).
  */
 interface HeadFields {
   /** Value of the first field with that lower-case name, without surrounding blanks. */
@@ -85,14 +79,11 @@ export interface BodyObserver {
   /** Negligibly fast: the data plane need not flush before telling it. */
   readonly isQuick?: boolean;
   /**
-   * Payload in order, in pieces of any size, never empty. Chunk framing is removed; content codings such as gzip are
-   * not. `bytes` is valid only during the call and belongs to the data plane: copy what you keep, change nothing.
+   * Payload in order, in pieces of any size, never empty, without chunk framing but with content codings such as gzip.
+   * Valid only during the call, and belongs to the data plane: copy what you keep, change nothing.
    */
   onBytes(bytes: Buffer): void;
-  /**
-   * The last byte of the body has arrived, trailers included; at once without a body. Never called for a truncated
-   * body.
-   */
+  /** The last byte of the body has arrived, trailers included; at once without a body. Never for a truncated body. */
   onEnd(): void;
 }
 
@@ -107,22 +98,18 @@ export interface TunnelObserver {
 }
 
 /**
- * Called at the beginning of each exchange, and exactly once at its ending. The order is `onBegin`, the request's bytes
- * and end, `onResponse`, the response's bytes and end, `onEnd`. After an early response, bytes of the request also
- * follow `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
+ * The order is `onBegin`, the request's bytes and end, `onResponse`, the response's bytes and end, and exactly once
+ * `onEnd`. After an early response, bytes of the request also follow `onResponse`. Nothing after `onEnd` is observed. A
+ * tunnel begins after the `onEnd` of its upgrade.
  */
 export interface ExchangeObserver<Observation = unknown> {
-  /**
-   * The only place to read `request`, and to set `requestObserver` and `wantsResponse`: the data plane does not read them
-   * later.
-   */
+  /** The only place to read `request`, and to set `requestObserver` and `wantsResponse`, which are not read later. */
   onBegin(exchange: Exchange<Observation>, request: RequestHead): void;
   onEnd(exchange: Exchange<Observation>, ending: Ending): void;
   /**
-   * The head of the final response, or of a 101, has arrived. Called only if the exchange's `wantsResponse` is set, and
-   * never for an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or
-   * `tunnelObserver` (101): the data plane does not read them later. If this throws, the observers that it set are
-   * removed.
+   * Called only if the exchange's `wantsResponse` is set, and never for an answer of the sidecar itself. The place to
+   * set `responseObserver` (any status but 101) or `tunnelObserver` (101), which are not read later. If this throws,
+   * they are removed.
    */
   onResponse?(exchange: Exchange<Observation>, response: ResponseHeadView): void;
   /** How long the sidecar kept a request or response before writing it on. A sample. */

@@ -56,10 +56,7 @@ export function deniedRefusal(): Refusal {
   return { ending: DENIED, problem: createCodedProblem(403, 'http_request_denied', 'D2S_ERR_DENIED') };
 }
 
-/**
- * The answer when the upstream gave none, e.g. status 502 with the body `{"type":"about:blank","title":"Bad
- * Gateway","status":502,"detail":"…","error":"connection_refused","code":"D2S_ERR_UPSTREAM_REFUSED"}`.
- */
+/** The answer when the upstream gave none. */
 export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause }: UpstreamFailure): Problem {
   const fields = isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {};
   if (code !== 'D2S_ERR_UPSTREAM_TLS') return createCodedProblem(status, proxyError, code, fields);

@@ -8,8 +8,8 @@ const HOUR_NS = 3_600 * MS_PER_S * NS_PER_MS;
 const MAX_RESTARTS = 100;
 
 /**
- * Detects a proxy that is missing in `listen.trustedProxies`: for an hour, all requests come from one private address
- * and have X-Forwarded-For. Logs this once.
+ * Logs once that a proxy is missing in `listen.trustedProxies`: for an hour, all requests came from one private address
+ * and had X-Forwarded-For.
  */
 export class ProxyHint {
   readonly #logger: Logger;

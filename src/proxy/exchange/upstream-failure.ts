@@ -1,4 +1,6 @@
-import { type ErrorCode, SidecarError } from '../../base/errors.ts';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { ERROR_CODES, type ErrorCode, SidecarError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 
 const KINDS = {
   D2S_ERR_UPSTREAM_REFUSED: { status: 502, proxyError: 'connection_refused' },
@@ -54,9 +56,9 @@ export class UpstreamFailure extends SidecarError {
 }
 
 /**
- * The only mapping from a socket's error to a failure. `phase` is the progress of the exchange: `connect` before TCP is
- * connected, `handshake` before TLS is established, `wait` before the response begins, `response` after that.
- * `UpstreamConnection` does not see the response: its `wait` lasts until the relay maps the failure again.
+ * The only mapping from a socket's error to a failure. `phase`: before TCP is connected, before TLS is established,
+ * before the response begins, after that. `UpstreamConnection` does not see the response: its `wait` lasts until the
+ * relay maps the failure again.
  */
 export function classifyUpstreamFailure(
   cause: unknown,
@@ -88,9 +90,8 @@ function codeOf(cause: unknown): string {
 }
 
 /**
- * The reason of a TLS failure, as a code of Node, OpenSSL or the system, e.g. `CERT_HAS_EXPIRED`,
- * `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`, `ECONNRESET`; `''` without one. No code holds anything that the peer has
- * written.
+ * The reason of a TLS failure, as a code of Node, OpenSSL or the system, e.g. `CERT_HAS_EXPIRED`, `ECONNRESET`; `''`
+ * without one. No code holds anything that the peer has written.
  */
 export function tlsReasonOf(cause: unknown): string {
   const code = codeOf(cause);
@@ -118,4 +119,56 @@ function isOpenSslCode(code: string): boolean {
 function chooseTlsError(reason: string): ProxyErrorType {
   if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
   return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
+}
+
+/** While an upstream is down, every request fails in the same way: one log line per code and interval. */
+const LOG_INTERVAL_NS = 10 * NS_PER_S;
+
+/** Logged with more detail elsewhere: at the limit itself (`limits.inFlight`), and where TLS connects. */
+const LOGGED_ELSEWHERE: ReadonlySet<UpstreamFailureCode> = new Set(['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS']);
+
+interface Entry {
+  count: number;
+  loggedCount: number;
+  loggedNs: number;
+}
+
+/** Counts failed exchanges by code, for the log and for metrics. */
+export class FailureRecord {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  // All codes exist from the start, so that a first failure is a step and not a new series.
+  readonly #entries = new Map<UpstreamFailureCode, Entry>(
+    UPSTREAM_FAILURE_CODES.map((code) => [code, { count: 0, loggedCount: 0, loggedNs: Number.NEGATIVE_INFINITY }]),
+  );
+
+  constructor(clock: Clock, logger: Logger) {
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** Failures since the start, e.g. `D2S_ERR_UPSTREAM_REFUSED` => 17. Has an entry for every code. */
+  get counts(): ReadonlyMap<UpstreamFailureCode, number> {
+    return new Map(Array.from(this.#entries, ([code, { count }]) => [code, count]));
+  }
+
+  get total(): number {
+    let total = 0;
+    for (const { count } of this.#entries.values()) total += count;
+    return total;
+  }
+
+  record(failure: UpstreamFailure): void {
+    const entry = this.#entries.get(failure.code);
+    if (entry === undefined) return;
+    entry.count += 1;
+    if (LOGGED_ELSEWHERE.has(failure.code)) return;
+    const nowNs = this.#clock.nowNs();
+    if (nowNs - entry.loggedNs < LOG_INTERVAL_NS) return;
+    const failed = entry.count - entry.loggedCount;
+    entry.loggedNs = nowNs;
+    entry.loggedCount = entry.count;
+    const { code, fault } = failure;
+    this.#logger.warn({ code, reason: reasonOf(failure), fault, failed }, ERROR_CODES[code]);
+  }
 }

@@ -25,9 +25,8 @@ const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 const COUNTERS = '/proc/net/netstat';
 
 /**
- * The accept queue of the listener on `port` that a client of this machine reached from `clientPort`. Undefined if that
- * client is not connected, or without /proc. Blocks for 3 µs per connection of this machine (or pod), since
- * the kernel lists them all.
+ * Of the listener on `port` that a client of this machine reached from `clientPort`. Undefined if that client is not
+ * connected, or without /proc. Blocks for 3 µs per connection of this machine (or pod).
  */
 export function readAcceptQueue(port: number, clientPort: number): AcceptQueue | undefined {
   for (const table of TABLES) {
@@ -63,9 +62,7 @@ function readRows(table: string, port: number): Row[] {
     .filter((row) => row.port === port);
 }
 
-/**
- * E.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
- */
+/** E.g. `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue. */
 function parseRow(line: string): Row {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
   const [address = '', port = ''] = local.split(':');

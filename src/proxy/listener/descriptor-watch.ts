@@ -6,8 +6,8 @@ const CHECK_MS = 1_000;
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /**
- * Notices when the process or the machine has no file descriptor left. Node does not report it: it accepts a client and
- * closes it at once, without an event. So this class opens and closes a file each second, which takes 20 µs.
+ * Notices when no file descriptor is left: Node then accepts a client and closes it at once, without an event. Opens
+ * and closes a file each second, which takes 20 µs.
  */
 export class DescriptorWatch {
   readonly #clock: Clock;
@@ -65,8 +65,8 @@ export class DescriptorWatch {
 const DESCRIPTORS_PER_CONNECTION = 2;
 
 /**
- * Reserved for everything else. A started sidecar has some 25 descriptors open. The monitoring port, the control
- * socket, the JVM's files and the log still need descriptors when all connections are in use.
+ * For everything else: some 25 after the start, then the monitoring port, the control socket, the JVM's files and the
+ * log.
  */
 const RESERVED_DESCRIPTORS = 64;
 

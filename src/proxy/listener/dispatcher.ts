@@ -1,7 +1,7 @@
 /**
- * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
- * dispatcher gives each new connection to the relay, and takes a WebSocket from the relay to `websocket/`. Neither knows
- * the other. The folder must not know metrics/; it only describes its own numbers.
+ * This folder accepts clients, limits their number, and closes the listener without resetting any. The dispatcher gives
+ * each connection to the relay, and takes a WebSocket from the relay to `websocket/`. Neither knows the other, and the
+ * folder does not know metrics/.
  */
 
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { counter, gauge, type MetricDescription } from '../../base/metric-descri
 import { Roster } from '../../base/roster.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
-import { type CertificateMode, certificateFields } from '../../protocol/http1/certificate-fields.ts';
+import { type CertificateMode, certificateFields, type Fields } from '../../protocol/http1/certificate-fields.ts';
 import { certificateChainOf } from '../../tls/client-certificate.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
@@ -43,11 +43,6 @@ export interface DispatcherOptions extends LiveDispatcherOptions {
   readonly tls?: ListenerTls | undefined;
 }
 
-interface Secured {
-  readonly socket: net.Socket;
-  readonly client: ClientConnection;
-}
-
 type AcceptSecure = (socket: net.Socket, client: ClientConnection) => void;
 
 /** Connections that the kernel may accept ahead of us. */
@@ -68,9 +63,9 @@ export class Dispatcher implements RelayContext {
   outlivesProcess = false;
   readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
-  readonly #secured = new Map<string, Secured>();
-  readonly #descriptors: DescriptorWatch;
-  readonly #addresses: AddressCounts;
+  readonly #secured = new Map<string, { readonly socket: net.Socket; readonly client: ClientConnection }>();
+  readonly descriptors: DescriptorWatch;
+  readonly addresses: AddressCounts;
   readonly #quiet: QuietConnections;
   readonly #listenerEnd: ListenerEnd;
   readonly proxyHeaders: ProxyHeaders;
@@ -84,8 +79,8 @@ export class Dispatcher implements RelayContext {
     this.#options = options;
     this.webSockets = new WebSockets(services, clock);
     this.#logger = logger;
-    this.#descriptors = new DescriptorWatch(clock, logger);
-    this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
+    this.descriptors = new DescriptorWatch(clock, logger);
+    this.addresses = new AddressCounts(options.maxConnectionsPerAddress);
     this.#quiet = new QuietConnections(clock);
     this.proxyHeaders = new ProxyHeaders(services.reporter.hits);
     this.#server = this.#createServer();
@@ -96,14 +91,14 @@ export class Dispatcher implements RelayContext {
   }
 
   /**
-   * `options` apply to new connections; those above a new limit stay, and no new one is accepted. `trafficOptions`
-   * apply to the next requests, `idleTimeoutMs` to open connections, too, `headBytes` to new connections.
+   * `options` apply to new connections; those above a new limit stay. `trafficOptions` apply to the next requests,
+   * `idleTimeoutMs` to open connections, too, `headBytes` to new connections.
    */
   reconfigure(options: LiveDispatcherOptions, trafficOptions: TrafficOptions): void {
     const hasNewLimit = options.maxConnections !== this.#options.maxConnections;
     this.#options = { ...this.#options, ...options };
     this.services.options = trafficOptions;
-    this.#addresses.max = options.maxConnectionsPerAddress;
+    this.addresses.max = options.maxConnectionsPerAddress;
     if (!hasNewLimit) return;
     this.#server.maxConnections = options.maxConnections;
     this.#capByDescriptors();
@@ -113,35 +108,27 @@ export class Dispatcher implements RelayContext {
     return this.#relayed.size + this.webSockets.connections;
   }
 
-  get clientAddresses(): number {
-    return this.#addresses.size;
-  }
-
   get refusedConnections(): number {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  get descriptorShortages(): number {
-    return this.#descriptors.shortages;
-  }
-
   /**
-   * Opens the listener, or takes over `descriptors`, which listen already. Returns the bound address, or that of the
-   * first. Throws `D2S_ERR_LISTEN`.
+   * Opens the listener, or takes over `descriptors`, which listen already. Returns the (first) bound address. Throws
+   * `D2S_ERR_LISTEN`.
    */
   async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
     this.outlivesProcess = descriptors.length > 0;
     try {
       const [first, ...others] = descriptors;
-      if (first === undefined) {
-        await listening(this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG }));
-      } else await listening(this.#server.listen({ fd: first }, LONGEST_BACKLOG));
+      if (first === undefined) this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG });
+      else this.#server.listen({ fd: first }, LONGEST_BACKLOG);
+      await once(this.#server, 'listening');
       for (const fd of others) {
         const server = net.createServer(socketOptions(this.#options), (accepted) => {
           this.#server.emit('connection', accepted);
         });
         this.#furtherServers.push(server);
-        await listening(server.listen({ fd }, LONGEST_BACKLOG));
+        await once(server.listen({ fd }, LONGEST_BACKLOG), 'listening');
         server.on('error', () => undefined);
       }
     } catch (error) {
@@ -152,7 +139,7 @@ export class Dispatcher implements RelayContext {
     // No Node since 20 emits it: libuv accepts and closes a client without a descriptor. Unhandled, it would be fatal.
     this.#server.on('error', () => undefined);
     this.#capByDescriptors();
-    this.#descriptors.start();
+    this.descriptors.start();
     const bound = this.#server.address() as net.AddressInfo;
     return { host: bound.address, port: bound.port };
   }
@@ -180,7 +167,7 @@ export class Dispatcher implements RelayContext {
   }
 
   destroy(): void {
-    this.#descriptors.stop();
+    this.descriptors.stop();
     clearInterval(this.#sampleTimer);
     this.#closeServers();
     for (const connection of this.#relayed) connection.destroy();
@@ -269,7 +256,7 @@ export class Dispatcher implements RelayContext {
   #admits(socket: net.Socket, remoteAddress: string): boolean {
     // Without an address the socket has closed already.
     if (remoteAddress === '') return true;
-    const leave = this.#addresses.enter(remoteAddress);
+    const leave = this.addresses.enter(remoteAddress);
     if (leave === undefined) {
       this.services.reporter.hits.hit('limits.connectionsPerAddress');
       socket.destroy();
@@ -292,7 +279,7 @@ export class Dispatcher implements RelayContext {
 
   /**
    * Without descriptors, clients are refused without an event, calls fail, and the monitoring port cannot say why. So
-   * connections are limited to what the descriptors suffice for, and further clients are refused as at any other limit.
+   * no more clients are accepted than the descriptors suffice for.
    */
   #capByDescriptors(): void {
     const limit = readMaxDescriptors();
@@ -314,10 +301,6 @@ function socketOptions({ tls: listenerTls }: DispatcherOptions): net.ServerOpts 
   return { noDelay: true, allowHalfOpen: listenerTls === undefined };
 }
 
-async function listening(server: net.Server): Promise<void> {
-  await once(server, 'listening');
-}
-
 function describeClient(socket: net.Socket): ClientConnection {
   const remoteAddress = withoutMapping(socket.remoteAddress ?? '');
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
@@ -334,25 +317,23 @@ function describeSecureClient(
   listenerTls: ListenerTls,
   { clientCertificate }: TrafficOptions,
 ): ClientConnection {
-  const client = { ...plain, secure: true, ...certificateFieldsOf(socket, clientCertificate) };
   const certificate = listenerTls.clientOf(socket);
-  if (certificate === undefined) return client;
-  return { ...client, certificateUser: certificate.user, certificateSubject: certificate.subject };
+  return {
+    ...plain,
+    secure: true,
+    ...(clientCertificate !== 'off' && { certificateFields: describeCertificate(socket, clientCertificate) }),
+    ...(certificate && { certificateUser: certificate.user, certificateSubject: certificate.subject }),
+  };
 }
 
-function certificateFieldsOf(socket: TLSSocket, mode: CertificateMode): Pick<ClientConnection, 'certificateFields'> {
-  if (mode === 'off') return {};
+function describeCertificate(socket: TLSSocket, mode: CertificateMode): Fields {
   const cipher = socket.getCipher().standardName;
-  return { certificateFields: certificateFields(mode, { certificates: certificateChainOf(socket), cipher }) };
+  return certificateFields(mode, { certificates: certificateChainOf(socket), cipher });
 }
 
 export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   gauge('d2_sidecar_connections', 'Client connections open now.', ({ openConnections }) => openConnections),
-  gauge(
-    'd2_sidecar_client_addresses',
-    'Addresses with client connections now.',
-    ({ clientAddresses }) => clientAddresses,
-  ),
+  gauge('d2_sidecar_client_addresses', 'Addresses with client connections now.', ({ addresses }) => addresses.size),
   counter(
     'd2_sidecar_connections_accepted_total',
     'Client connections accepted.',
@@ -366,6 +347,6 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   counter(
     'd2_sidecar_descriptor_shortages_total',
     'Checks, one a second, that found no free file descriptor.',
-    ({ descriptorShortages }) => descriptorShortages,
+    ({ descriptors }) => descriptors.shortages,
   ),
 ];

@@ -3,9 +3,7 @@ import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
-/**
- * After these the listener closes anyway and may reset clients: they arrive too fast, or our connection cannot enter.
- */
+/** Then the listener closes anyway and may reset clients: they arrive too fast, or our connection cannot enter. */
 const MAX_TRIES = 20;
 /** Bounded, since a client that has vanished leaves a half-open handshake for a minute. */
 const MAX_WAITS = 4;
@@ -108,13 +106,7 @@ export class ListenerEnd {
     });
   }
 
-  #countAccepted({
-    remotePort,
-    remoteAddress,
-  }: {
-    remotePort?: number | undefined;
-    remoteAddress?: string | undefined;
-  }): boolean {
+  #countAccepted({ remotePort, remoteAddress }: Partial<net.Socket>): boolean {
     const { localPort, localAddress } = this.#own ?? {};
     const isOwn = remotePort !== undefined && remotePort === localPort && remoteAddress === localAddress;
     if (isOwn) this.#isOwnAccepted = true;

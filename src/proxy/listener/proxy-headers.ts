@@ -18,8 +18,7 @@ export class ProxyHeaders {
   }
 
   /**
-   * Reads the header, then calls `onRead` with the client it names, if any; the next byte of `socket` is the first
-   * after the header. `timeoutMs`: longest time for the header.
+   * `onRead` gets the client that the header names, if any; the next byte of `socket` is the first after the header.
    */
   read(socket: Socket, timeoutMs: number, onRead: (source: ProxySource | undefined) => void): void {
     let bytes: Buffer = Buffer.alloc(0);

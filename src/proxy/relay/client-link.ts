@@ -149,10 +149,7 @@ export class ClientLink implements Watched {
     this.#socket.destroy();
   }
 
-  /**
-   * Writes deferred text, then resets the connection: the client must not mistake a truncated answer for a complete
-   * one.
-   */
+  /** After the deferred text: the client must not mistake a truncated answer for a complete one. */
   reset(): void {
     this.#writer.flush();
     resetConnection(this.#socket);
@@ -233,8 +230,7 @@ export class ClientLink implements Watched {
 const CHECKS_MS = [2, 8, 40, 150, 300, 500] as const;
 
 /**
- * Checks for a second after the last byte was written whether the client's kernel refuses it. The owner stops it when
- * the connection closes.
+ * Checks for a second after the last byte whether the client's kernel refuses it. Stop it when the connection closes.
  */
 class LeavingClient {
   readonly #socket: Socket;

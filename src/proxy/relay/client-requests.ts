@@ -74,8 +74,8 @@ export class ClientRequests {
   }
 
   /**
-   * Keeps what is left of a read, which may lie in `shared` memory. `isIdle`: no request is being answered. True if
-   * `mustPause` may have changed.
+   * Keeps what is left of a read in `shared` memory. `isIdle`: no request is being answered. True if `mustPause` may
+   * have changed.
    */
   endRead(sinceNs: number, isIdle: boolean, shared: Buffer | undefined): boolean {
     const isLeft = this.#request.unread.length > 0;

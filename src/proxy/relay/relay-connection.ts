@@ -1,8 +1,7 @@
 /**
- * The relay serves every HTTP request, and gives every refusal. This folder serves one client connection with one
- * upstream connection of its own. It reads heads, follows framing, and passes all bytes on unchanged, except for
- * some fields. What it cannot frame without doubt it refuses (`RequestFault`). Only a WebSocket leaves it. The
- * folder must not know websocket/ or metrics/: it reports exchanges.
+ * The relay serves every HTTP request, and gives every refusal: one client connection with one upstream connection of
+ * its own. It passes all bytes on unchanged, except for some fields. What it cannot frame without doubt it refuses
+ * (`RequestFault`). Only a WebSocket leaves it. The folder must not know websocket/ or metrics/.
  */
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';

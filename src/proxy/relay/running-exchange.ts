@@ -26,10 +26,8 @@ export interface RelayParts {
 }
 
 /**
- * A request with its response, from its head to its ending. Passes the response, lets the observers read the bodies, and
- * reports when the exchange begins and ends to wait for its client: for bytes of the request's body that the upstream
- * would take, or for room for the response. Only waits read the clock, so a call whose body comes with its head and
- * whose answer is taken at once costs no more.
+ * A request with its response. Passes both on, lets the observers read the bodies, and reports when the exchange waits
+ * for its client: for a body that the upstream would take, or for room for the response. Only waits read the clock.
  */
 export class RunningExchange {
   readonly exchange: Exchange;

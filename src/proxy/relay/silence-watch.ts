@@ -1,6 +1,6 @@
 /**
- * Finds silent connections. A timer on each socket would do the same, but Node restarts it with every read and write:
- * some 5 % of the cost of a small call. So a socket gets a timer only after nothing has moved for a while.
+ * Finds silent connections. A timer on each socket costs some 5 % of a small call: Node restarts it with every read and
+ * write. So a socket gets one only after nothing has moved for a while.
  */
 import type { Socket } from 'node:net';
 import { type Member, Roster } from '../../base/roster.ts';
@@ -51,9 +51,8 @@ function chooseCheckMs(idleTimeoutMs: number): number {
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /**
- * TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. Only for connections that
- * have lived for some seconds: four system calls would be a tenth of what a connection for one request costs. Further
- * calls do nothing.
+ * TCP keep-alive detects dead peers of held long polls. Only for connections that have lived for some seconds: four
+ * system calls would be a tenth of what a connection for one request costs.
  */
 export function keepAlive(socket: Socket): void {
   socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);

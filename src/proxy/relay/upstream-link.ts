@@ -22,8 +22,8 @@ interface Connection {
 }
 
 /**
- * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
- * end or a drop.
+ * The upstream's side of a relayed connection. Connects when there is something to send; no socket after the end or a
+ * drop.
  */
 export class UpstreamLink {
   readonly #services: RelayServices;
@@ -127,8 +127,8 @@ export class UpstreamLink {
   }
 
   /**
-   * Ends the connection once the rest is sent, or at any byte of the upstream, which is not passed on.
-   * Only one may be ending: an earlier one is destroyed.
+   * Ends the connection once the rest is sent, or at any byte of the upstream. An earlier one that still ends is
+   * destroyed.
    */
   endAfterRest(): void {
     this.flush();

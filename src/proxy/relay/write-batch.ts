@@ -1,8 +1,7 @@
 /**
- * Collects the writes of one turn of the event loop and does them together at its end. A write to a sleeping peer wakes
- * it, and a wake-up costs the writer more than the write. Peers that are written to in quick succession are still awake
- * for the second write. With 64 busy connections this takes a third off a request's processor time
- * (`npm run bench -- --workload rpc`); with one connection it changes nothing.
+ * Does the writes of one turn of the event loop together at its end. A write wakes a sleeping peer, which costs more
+ * than the write; peers that are written to in quick succession are still awake. With 64 busy connections this takes a
+ * third off a request's processor time (`npm run bench -- --workload rpc`).
  */
 import type { Socket } from 'node:net';
 import { QueuedWrites, type StalledWrites, type WritesOwner } from '../../limits/stalled-writes.ts';

@@ -3,13 +3,10 @@ import { NS_PER_US } from '../../base/clock.ts';
 import type { HeavyWork } from '../../limits/heavy-work.ts';
 
 /**
- * Reads sockets into our own buffers. A stream allocates 64 KB for each read, trims it to the received bytes, and leaves
- * them to the garbage collector: a tenth of the processor time of a small call.
- *
- * Clients and upstream connections each have their own `ReadBuffers`. Most requests and answers are small: all
- * connections of a side share one buffer, and forwarding its bytes copies them. A connection that fills it gets a buffer
- * of its own while its reads stay large; those bytes are forwarded without a copy. Copying took a third off the
- * throughput of 1 MB answers.
+ * Reads sockets into our own buffers: a stream allocates 64 KB for each read, a tenth of the processor time of a small
+ * call. Most reads are small: all connections of a side share one buffer, and forwarding its bytes copies them. A
+ * connection that fills it gets one of its own while its reads stay large, forwarded without a copy: copying took a
+ * third off the throughput of 1 MB answers.
  */
 
 export const READ_BUFFER_BYTES = 64 * 1024;
@@ -22,10 +19,7 @@ const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
 const FULL_READS_A_TURN = 2;
 /** What these cost about, with the writes that follow. */
 const FULL_READS_NS = 150 * NS_PER_US;
-/**
- * Buffers that connections of a side have for themselves, 16 MB in all: a client may send a large body and then wait
- * for hours. The others copy.
- */
+/** 16 MB in all: a client may send a large body and then wait for hours. The others copy. */
 const MAX_OWN_BUFFERS = 256;
 /** Free buffers kept for reuse, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
@@ -103,9 +97,9 @@ export class ReadBuffer {
   }
 
   /**
-   * Reads a socket that was accepted in this turn and has no listeners. Node's `onread` option is only for outgoing
-   * sockets, so this sets what that option sets. Undefined, with nothing changed, if this Node lacks the internals; then
-   * the socket has to be read as a stream.
+   * Reads a socket that was accepted in this turn and has no listeners. Node's `onread` is only for outgoing sockets,
+   * so this sets what it sets. Undefined, with nothing changed, if this Node lacks the internals: read the socket as a
+   * stream.
    */
   static ofAccepted(accepted: Socket, buffers: ReadBuffers): ReadBuffer | undefined {
     const socket = accepted as unknown as SocketInternals;
@@ -164,8 +158,8 @@ export class ReadBuffer {
   };
 
   /**
-   * True if `socket`, from which `length` bytes have just been read, may be read again in this turn. If false, the
-   * caller must stop reading it. Reading resumes in a later turn unless the socket is paused by then.
+   * Whether `socket` may be read again in this turn, after a read of `length` bytes. If not, the caller stops reading
+   * it, and reading resumes in a later turn unless the socket is paused by then.
    */
   mayReadOn(length: number, socket: Socket): boolean {
     // A read that is not full has emptied the socket.

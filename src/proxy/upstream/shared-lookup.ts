@@ -15,12 +15,9 @@ export interface DialOptions {
 }
 
 /**
- * Resolves the upstream's name like the system (`getaddrinfo`: hosts file, resolver, search domains), with one query
- * per name at a time. Callers during a query share its answer. Answers are not cached.
- *
- * With a silent resolver each query takes 10 s and more, whatever the time limit of its connection, and Node runs only
- * two at a time. Without sharing, the queries of several minutes would have to fail before a recovered resolver could
- * answer one.
+ * Resolves the upstream's name like the system (`getaddrinfo`), with one query per name at a time, whose answer is
+ * shared but not cached. With a silent resolver each query takes 10 s and more, and Node runs only two at a time:
+ * queries of minutes would have to fail before a recovered resolver could answer one.
  */
 export class SharedLookup {
   readonly #clock: Clock;

@@ -10,8 +10,8 @@ import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 /** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
 export interface UpstreamListener {
   /**
-   * `bytes` up to `length` are valid only during the call, since the next read reuses the memory. `buffer`, if given,
-   * writes them to another socket. Returning false pauses reading until the socket's `resume`.
+   * `bytes` up to `length` are valid only during the call; `buffer`, if given, writes them to another socket. Returning
+   * false pauses reading until the socket's `resume`.
    */
   onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
   onUpstreamDrain(): void;
@@ -69,8 +69,7 @@ export class UpstreamConnection {
   }
 
   /**
-   * Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once when the connection has ended,
-   * with its failure, or undefined if the upstream closed its side in order.
+   * Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once when the connection has ended.
    */
   becomeStream(onEnded: (failure: UpstreamFailure | undefined) => void): net.Socket {
     const { socket } = this;
@@ -184,11 +183,8 @@ export class UpstreamConnection {
 /**
  * Distinguishes a reset from an orderly end: libuv reports a reset that it reads together with the last bytes as an end
  * (until libuv#4997). For plain TCP only. Call at the socket's 'end', before Node's own listener, which makes `write`
- * fail.
- *
- * False: the peer is still there, or we have already closed our side, which makes a reset indistinguishable. True: the
- * connection is gone, and `onKnown` follows shortly, with the error after a reset, or with undefined if it had ended in
- * order before.
+ * fail. False: the peer is still there, or we have closed our side, which makes a reset indistinguishable. True:
+ * `onKnown` follows shortly, with the error after a reset, or with undefined after an orderly end.
  */
 function isDoubtfulEnd(socket: net.Socket, onKnown: (cause: Error | undefined) => void): boolean {
   // An orderly end leaves a peer (getpeername(2)). Node caches `remoteAddress`, so no code may have read it before.

@@ -25,9 +25,9 @@ const CHECK_MS = 1_000;
 const TLS_INTERVAL_NS = 60 * NS_PER_S;
 
 /**
- * Opens and closes a connection to the server now and then (`upstream.probe`), so that its loss and its return are
- * noticed without traffic. Never while draining, and not while answers show that the server is there. If all answers are
- * such as a server with TLS gives to plain HTTP (400, or none that can be read), it also tries TLS, once a minute.
+ * Opens and closes a connection to the server now and then (`upstream.probe`), so that its loss and return are noticed
+ * without traffic. Not while draining, nor while answers show that it is there. If all answers are such as a server
+ * with TLS gives to plain HTTP (400, or none that can be read), it also tries TLS, once a minute.
  */
 export class UpstreamProbe {
   readonly #parts: ProbeParts;

@@ -67,8 +67,8 @@ export class UpstreamTls {
   }
 
   /**
-   * Opens a connection. 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes wait, and are never
-   * sent to a server whose certificate is refused.
+   * 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes are never sent to a server that is
+   * refused.
    */
   connect(dialOptions?: DialOptions): TLSSocket {
     const { host, port } = this.#address;
@@ -115,10 +115,7 @@ export class UpstreamTls {
   }
 }
 
-/**
- * Whether `address`, which is configured without TLS, has it. No certificate is verified, and nothing is sent after the
- * handshake.
- */
+/** Whether `address`, configured without TLS, has it. No certificate is verified, and only the handshake is sent. */
 export function speaksTls({ host, port }: HostPort, limitMs: number, dialOptions?: DialOptions): Promise<boolean> {
   return new Promise((resolve) => {
     const servername = indicatedName(certificateName(host));
@@ -143,8 +140,8 @@ export function speaksTls({ host, port }: HostPort, limitMs: number, dialOptions
 }
 
 /**
- * Calls `run` when the server has accepted the handshake. In TLS 1.3 it may refuse our certificate after
- * 'secureConnect' (RFC 8446 §4.4.2.4): only a session ticket, or data, show that it has not. `run` may be called twice.
+ * Calls `run` when the server has accepted the handshake, maybe twice. In TLS 1.3 it may refuse our certificate after
+ * 'secureConnect' (RFC 8446 §4.4.2.4): only a session ticket, or data, show that it has not.
  */
 export function onAccepted(socket: TLSSocket, run: () => void): void {
   socket.once('session', run);

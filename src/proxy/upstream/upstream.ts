@@ -1,7 +1,4 @@
-/**
- * This folder connects to the application server. It knows addresses, time limits and reachability; it must not know
- * HTTP.
- */
+/** This folder connects to the application server: addresses, time limits and reachability. It must not know HTTP. */
 
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';

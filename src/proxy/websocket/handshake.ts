@@ -25,8 +25,8 @@ export interface HandshakeListener {
 const HEAD_COPIES = 3;
 
 /**
- * One WebSocket handshake, through http-proxy's `ws`. It ends with the tunnel, or with an answer that is the last on its
- * connection: the upstream's refusal, or one of our own.
+ * One WebSocket handshake, through http-proxy's `ws`. It ends with the tunnel, or with an answer that is the last on
+ * its connection: the upstream's refusal, or one of our own.
  */
 export class Handshake implements WritesOwner {
   readonly #services: TrafficServices;
@@ -254,8 +254,8 @@ export class Handshake implements WritesOwner {
   };
 
   /**
-   * Both sides close a WebSocket (RFC 6455 §7.1.1): a client that closes its side before the handshake is done has
-   * left. A refusal that is on its way is still sent to its end.
+   * A client that closes its side before the handshake is done has left: both sides close a WebSocket (RFC 6455
+   * §7.1.1). A refusal that is on its way is still sent to its end.
    */
   readonly #onClientEnd = (): void => {
     if (this.#isClosing) return;

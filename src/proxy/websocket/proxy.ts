@@ -1,7 +1,4 @@
-/**
- * The only file that loads http-proxy 1.18.1 (no release since 2020). It carries WebSocket handshakes, and pipes the
- * two sockets into each other once the upstream has accepted.
- */
+/** The only file that loads http-proxy 1.18.1, which carries WebSocket handshakes and then pipes the two sockets. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import util from 'node:util';

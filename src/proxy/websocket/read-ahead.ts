@@ -3,12 +3,9 @@ import { FREE_BYTES } from '../../limits/request-memory.ts';
 import type { TrafficServices } from '../upstream/traffic-services.ts';
 
 /**
- * Reads on after a handshake's head until the upstream has answered: only a socket that is read shows that its client has
- * left. The bytes are kept, up to a bound; past that the socket is not read.
- *
- * All bytes are charged to the budget (kind `ahead`); the first `FREE_BYTES` are never refused. Without room the
- * connection ends: the bytes cannot go back into the socket, and RFC 6455 §4.1 forbids a client to send before the
- * answer.
+ * Reads on after a handshake's head until the upstream has answered: only a socket that is read shows that its client
+ * has left. All bytes are charged to the budget (kind `ahead`); the first `FREE_BYTES` are never refused. Without room
+ * the connection ends: RFC 6455 §4.1 forbids a client to send before the answer.
  */
 export class ReadAhead {
   readonly #socket: Socket;

@@ -9,10 +9,9 @@ const HALF_CLOSED_MS = 30_000;
 export const PAUSED_BYTES = 104 * 1024;
 
 /**
- * Makes both ends of a tunnel end together. http-proxy pipes them into each other, which passes on data, back pressure
- * and an orderly end. But when one end breaks, or breaks while it is not read, the pipe leaves the other open for ever.
- * A reset of one end resets the other.
- * `idleMs`: the interval at which a paused end is probed; 0: never.
+ * Makes both ends of a tunnel end together. http-proxy's pipes pass on an orderly end, but when one end breaks, they
+ * leave the other open for ever. A reset of one end resets the other. `idleMs`: how often a paused end is probed; 0:
+ * never.
  */
 export function endTogether(client: Socket, upstream: Socket, idleMs: number): void {
   // The end of one direction is passed on as such; the other direction may still carry data.
@@ -25,8 +24,8 @@ export function endTogether(client: Socket, upstream: Socket, idleMs: number): v
 }
 
 /**
- * Calls http-proxy's `openTunnel`, which writes the 101 and sets the pipes up, and removes the other listeners that it
- * sets: they answer a reset of one end with an orderly end of the other, and keep request and answer in memory.
+ * Calls http-proxy's `openTunnel`, which writes the 101 and sets the pipes up. Removes its other listeners: they answer
+ * a reset of one end with an orderly end of the other, and keep request and answer in memory.
  */
 export function withoutProxyListeners(client: Socket, upstream: Socket, openTunnel: () => void): void {
   let onEnd: Listener | undefined;
@@ -46,9 +45,7 @@ const ignore = () => undefined;
 
 type Listener = (...parameters: unknown[]) => void;
 
-/**
- * A socket is paused while the other end's buffer is full, and then does not see its peer leave. An empty write fails.
- */
+/** A paused socket (the other end's buffer is full) does not see its peer leave. An empty write fails. */
 function probeWhilePaused(socket: Socket, everyMs: number): void {
   let timer: NodeJS.Timeout | undefined;
   socket.on('pause', () => {
@@ -63,11 +60,9 @@ function probeWhilePaused(socket: Socket, everyMs: number): void {
 }
 
 /**
- * Lets `observer` see what passes through a tunnel. To be called right after the pipes are set up, in the same turn of
- * the event loop. Neither end has emitted bytes by then, so the observer sees every byte, including those read
- * together with the heads. An additional 'data' listener then changes no flow: it starts a stream that was about
- * to start anyway, but not one that the pipe has paused. A listener set before the pipes would be the only one to get
- * the first bytes.
+ * Call right after the pipes are set up, in the same turn of the event loop: neither end has emitted bytes by then, so
+ * the observer sees every byte, and the additional listener changes no flow. One set before the pipes would be the only
+ * one to get the first bytes.
  */
 export function observeTunnel(client: Socket, upstream: Socket, observer: TunnelObserver): void {
   client.on('data', (bytes: Buffer) => observer.onClientBytes(bytes));

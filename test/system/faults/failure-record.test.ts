@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FailureRecord } from '../../../src/proxy/exchange/failure-record.ts';
 import {
   classifyUpstreamFailure,
+  FailureRecord,
   reasonOf,
   UPSTREAM_FAILURE_CODES,
   UpstreamFailure,

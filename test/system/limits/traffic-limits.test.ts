@@ -72,7 +72,7 @@ for (const mode of MODES) {
         await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(1);
         await serves(stand, from);
         second.socket.destroy();
-        await expect.poll(() => stand.sidecar.dispatcher.clientAddresses).toBe(0);
+        await expect.poll(() => stand.sidecar.dispatcher.addresses.size).toBe(0);
         expect(await stand.hits(`limits.${key}`)).toBe(1);
       },
     );

@@ -2,8 +2,7 @@ import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import type { CometWhen } from '../../../src/config/rules/comet-rules.ts';
 import { CometClassifier, isFailedReply, readReplyId } from '../../../src/measure/classify/comet-classifier.ts';
-import { isUnknownClient } from '../../../src/protocol/bayeux/error.ts';
-import type { BayeuxMessage } from '../../../src/protocol/bayeux/message.ts';
+import { type BayeuxMessage, isUnknownClient } from '../../../src/protocol/bayeux/message.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { parseCallbackMessages, parseRequestText, parseResponseText } from '../protocol/bayeux/read-all.ts';
 import { CALLBACK, mutatedText, type WireText } from './bayeux-corpus.ts';
@@ -62,7 +61,7 @@ function checkShape(message: BayeuxMessage, about: string): void {
   const texts = [channel, ...optional, ...subscription, ...supportedConnectionTypes];
   expect(new Set(texts.map((text) => typeof text)), about).toEqual(new Set(['string']));
   expect(['undefined', 'boolean'], about).toContain(typeof message.successful);
-  const times = [advice.intervalMs, advice.timeoutMs, advice.maxIntervalMs];
+  const times = [advice.intervalMs, advice.timeoutMs];
   for (const ms of times) if (ms !== undefined) expect(ms, about).toSatisfy(Number.isFinite);
 }
 

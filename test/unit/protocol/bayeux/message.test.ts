@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { parseMessages } from '../../../../src/protocol/bayeux/message.ts';
+import {
+  isMeta,
+  isService,
+  isUnknownClient,
+  parseErrorCode,
+  parseMessages,
+} from '../../../../src/protocol/bayeux/message.ts';
 
 const one = (text: string) => {
   const messages = parseMessages(text);
@@ -24,7 +30,7 @@ it.each<[string, string, object[]]>([
     [
       {
         ...{ channel: '/meta/handshake', id: '3', clientId: '0cf5e3', successful: true },
-        advice: { reconnect: 'retry', timeoutMs: 30_000, intervalMs: 0, maxIntervalMs: 10_000 },
+        advice: { reconnect: 'retry', timeoutMs: 30_000, intervalMs: 0 },
       },
     ],
   ],
@@ -102,4 +108,29 @@ it('no text pollutes a prototype', () => {
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   expect(message).toEqual({ channel: '/a', advice: {} });
   expect(Object.getPrototypeOf(message)).toBe(Object.prototype);
+});
+
+it('the first segment of a channel shows whether it is a meta or a service channel', () => {
+  const channels = ['/meta/connect', '/meta/x', '/metal/x', '/a/meta/x', '/service/x'];
+  expect(channels.map(isMeta)).toEqual([true, true, false, false, false]);
+  expect(['/service/d2/rpc', '/services/x', '/a/service/x'].map(isService)).toEqual([true, false, false]);
+});
+
+const toCodeless = (text: string | undefined): [string | undefined, undefined] => [text, undefined];
+
+it.each<[string | undefined, number | undefined]>([
+  ['401::No client ID', 401],
+  ['402:xj3s:Unknown Client ID', 402],
+  ['500::a: b: c', 500],
+  ['400:broken', 400],
+  ...['', 'Authentication failed', '40::x', '4020::x', '402', ' 402::x', 'a402::x', undefined].map(toCodeless),
+])('an error has the code at its start, if any: %s', (text, code) => {
+  expect(parseErrorCode(text)).toBe(code);
+});
+
+it('an error says that the client is unknown, with the number and the words of each server', () => {
+  const gone = ['402::session_unknown', '402::Unknown client', '401:nobody:Unknown client', '402:x:Unknown Client ID'];
+  const other = ['402:data:Missing required parameter', '401::No client ID', '404:/a:Unknown channel', undefined];
+  expect(gone.map(isUnknownClient)).toEqual(gone.map(() => true));
+  expect(other.map(isUnknownClient)).toEqual(other.map(() => false));
 });

@@ -18,7 +18,7 @@ it.each<[string, ForwardedMode, { host?: string | undefined; has?: boolean; secu
   ['have no host for a request without one', 'replace', { host: undefined }, [FOR, PROTO]],
   ['are none when off', 'off', {}, []],
 ])('forwarding fields %s', (_, mode, { has = false, secure = false, ...more }, lines) => {
-  const head = { host: 'app.example:8081', hasForwardedProto: has, hasForwardedHost: has, ...more };
+  const head = { host: 'app.example:8081', summary: { hasForwardedProto: has, hasForwardedHost: has }, ...more };
   const text = forwardedLines(mode, { ...client, secure }, head);
   expect(text).toBe(lines.map((line) => `${line}\r\n`).join(''));
 });
@@ -29,7 +29,7 @@ it.each([
 ])(
   'forwarding fields are appended each by itself (has proto %s, has host %s)',
   (hasForwardedProto, hasForwardedHost, lines) => {
-    const head = { host: 'app.example:8081', hasForwardedProto, hasForwardedHost };
+    const head = { host: 'app.example:8081', summary: { hasForwardedProto, hasForwardedHost } };
     expect(forwardedLines('append', client, head)).toBe(lines.map((line) => `${line}\r\n`).join(''));
   },
 );
@@ -38,7 +38,7 @@ it.each([
   ['append', FOR],
   ['off', undefined],
 ] as const)('those of the certificate come first in mode %s', (mode, next) => {
-  const head = { host: undefined, hasForwardedProto: true, hasForwardedHost: false };
+  const head = { host: undefined, summary: { hasForwardedProto: true, hasForwardedHost: false } };
   const text = forwardedLines(mode, { ...client, certificateFields: [['Client-Cert', ':AA==:']] }, head);
   expect(text).toBe(
     ['Client-Cert: :AA==:', ...(next === undefined ? [] : [next])].map((line) => `${line}\r\n`).join(''),
@@ -58,7 +58,7 @@ it.each([
   ['2001:db8::1', '2001:db8::1'],
   ['fe80::1%eth0', 'fe80::1'],
 ])('the client’s address %s is told as %s', (address, told) => {
-  const head = { host: 'a', hasForwardedProto: false, hasForwardedHost: false };
+  const head = { host: 'a', summary: { hasForwardedProto: false, hasForwardedHost: false } };
   const lines = forwardedLines('append', { ...client, remoteAddress: address }, head);
   expect(lines).toMatch(`X-Forwarded-For: ${told}\r\n`);
 });
