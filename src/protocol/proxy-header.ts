@@ -6,7 +6,6 @@ import net from 'node:net';
 import { normalizeAddress } from '../base/address.ts';
 
 export type ProxyHeader =
-  /** The bytes so far are the beginning of a header. */
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'broken' }

@@ -6,7 +6,7 @@ import { StalledWrites } from '../limits/stalled-writes.ts';
 import { EvictableBodies } from '../limits/unfinished-bodies.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { replacedFields } from '../protocol/http1/forwarded.ts';
-import { ClientFinder } from '../proxy/exchange/client-finder.ts';
+import { createClientFinder } from '../proxy/exchange/client-finder.ts';
 import type { Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { Dispatcher, type LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
@@ -45,7 +45,7 @@ export function createAdmission({ limits, rest, listen }: Config): Admission {
   const clientFinder =
     trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
       ? undefined
-      : new ClientFinder(clientAddress, new AddressRanges(trustedProxies));
+      : createClientFinder(clientAddress, new AddressRanges(trustedProxies));
   return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), clientFinder };
 }
 

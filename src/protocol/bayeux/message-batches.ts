@@ -19,7 +19,6 @@ export class MessageBatches {
   #at: number;
   #isInArray = false;
   isDone = false;
-  /** An earlier batch held messages. */
   #hasFound = false;
 
   constructor(text: string) {

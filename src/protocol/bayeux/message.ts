@@ -28,11 +28,9 @@ export interface BayeuxMessage {
 
 /** The top level of an advice, without its sections for single transports. */
 export interface BayeuxAdvice {
-  /** What to do when a connect has failed. */
   readonly reconnect?: 'retry' | 'handshake' | 'none' | undefined;
   /** How long to wait before the next connect; negative: do not connect again. */
   readonly intervalMs?: number | undefined;
-  /** How long the server holds a connect. */
   readonly timeoutMs?: number | undefined;
 }
 

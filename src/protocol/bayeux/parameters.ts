@@ -23,7 +23,6 @@ function toBytes(text: string): string {
   return characters;
 }
 
-/** Where the last parameter that is read ends. */
 function endOfLast(encoded: string): number {
   let end = -1;
   for (let count = 0; count < MAX_PARAMETERS; count += 1) {

@@ -178,7 +178,6 @@ function noteCodings(summary: FieldSummary, bytes: Uint8Array, start: number, en
   }
 }
 
-/** The offset of the next comma outside a quoted string, or `end`. */
 function endOfMember(bytes: Uint8Array, start: number, end: number): number {
   let isQuoted = false;
   for (let at = start; at < end; at += 1) {

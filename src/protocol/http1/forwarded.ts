@@ -15,7 +15,6 @@ export interface ForwardedClient {
   readonly certificateFields?: Fields;
 }
 
-/** Of the request's head. */
 export interface ForwardedHead {
   /** Undefined without one (HTTP/1.0). */
   readonly host: string | undefined;

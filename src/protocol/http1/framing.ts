@@ -63,7 +63,6 @@ export class BodyReader {
     }
   }
 
-  /** Where a trailer section begins, or goes on, in the bytes of the last `read`; `MORE` without one. */
   get trailerStart(): number {
     return this.#framing === 'chunked' ? (this.#chunked as ChunkedReader).trailerStart : MORE;
   }

@@ -11,7 +11,6 @@ import { detached } from './text.ts';
 /** Any token may be a method (RFC 9110 §9.1): only the upstream knows. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(http.METHODS);
-/** Asks for a tunnel to elsewhere. */
 const CONNECT = 'CONNECT';
 /** The method in HTTP/2's preface. */
 const PREFACE = 'PRI';
@@ -147,7 +146,6 @@ export function parseRequestHead(
   return new Http1RequestHead(text, { method, target, framing, isOld }, fields, lineStarts);
 }
 
-/** The method before the first space; undefined without one. */
 function methodOf(text: string): string | undefined {
   const method = text.slice(0, text.indexOf(' '));
   if (KNOWN_METHODS.has(method)) return method;

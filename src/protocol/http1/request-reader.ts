@@ -14,10 +14,11 @@ const MAX_EMPTY_LINES = 32;
 export class RequestReader {
   readonly #maxHeadBytes: number;
   readonly #body: BodyReader;
-  #unread: Buffer = NOTHING;
+  /** The beginning of a head, or pipelined requests. */
+  unread: Buffer = NOTHING;
   #text = '';
-  #isDone = true;
-  /** Empty lines before the next request that were dropped. */
+  /** The last byte of the current request has arrived, or there is no current request. */
+  isDone = true;
   #skipped = 0;
   /** Our copy that holds `unread`, possibly with room after it; undefined while `unread` is the buffer of a read. */
   #store: Buffer | undefined;
@@ -28,16 +29,6 @@ export class RequestReader {
   constructor(maxHeadBytes: number) {
     this.#maxHeadBytes = maxHeadBytes;
     this.#body = new BodyReader(maxHeadBytes);
-  }
-
-  /** The last byte of the current request has arrived, or there is no current request. */
-  get isDone(): boolean {
-    return this.#isDone;
-  }
-
-  /** The beginning of a head, or pipelined requests. */
-  get unread(): Buffer {
-    return this.#unread;
   }
 
   /**
@@ -52,7 +43,7 @@ export class RequestReader {
 
   /** Memory that `unread` keeps alive, including what else shares its buffer. */
   get keptBytes(): number {
-    return this.#unread.length === 0 ? 0 : this.#unread.buffer.byteLength;
+    return this.unread.length === 0 ? 0 : this.unread.buffer.byteLength;
   }
 
   /**
@@ -60,53 +51,53 @@ export class RequestReader {
    * copied twice, not 33,000 times.
    */
   append(chunk: Buffer): void {
-    if (this.#unread.length === 0) {
-      this.#unread = chunk;
+    if (this.unread.length === 0) {
+      this.unread = chunk;
       this.#store = undefined;
       return;
     }
-    const length = this.#unread.length + chunk.length;
+    const length = this.unread.length + chunk.length;
     let store = this.#store;
-    let start = this.#unread.byteOffset - (store?.byteOffset ?? 0);
-    if (store === undefined || store.buffer !== this.#unread.buffer || start + length > store.length) {
-      store = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#unread.length));
-      this.#unread.copy(store);
+    let start = this.unread.byteOffset - (store?.byteOffset ?? 0);
+    if (store === undefined || store.buffer !== this.unread.buffer || start + length > store.length) {
+      store = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.unread.length));
+      this.unread.copy(store);
       start = 0;
       this.#store = store;
     }
     // No other code has seen the memory after `unread` yet.
-    chunk.copy(store, start + this.#unread.length);
-    this.#unread = store.subarray(start, start + length);
+    chunk.copy(store, start + this.unread.length);
+    this.unread = store.subarray(start, start + length);
   }
 
   /** Copies `unread` if it lies in `reused` memory of the caller, or if it keeps more than twice its length alive. */
   copyIfShared(reused?: Buffer): void {
-    const { buffer, length } = this.#unread;
+    const { buffer, length } = this.unread;
     if (length === 0 || (buffer !== reused?.buffer && buffer.byteLength <= 2 * length)) return;
     this.#store = Buffer.allocUnsafeSlow(length);
-    this.#unread.copy(this.#store);
-    this.#unread = this.#store;
+    this.unread.copy(this.#store);
+    this.unread = this.#store;
   }
 
   /** Drops empty lines before the next request line (RFC 9112 §2.2), up to a bound; a further one is a fault. */
   skipEmptyLines(): void {
     let at = 0;
-    while (this.#unread[at] === CR && this.#unread[at + 1] === LF && this.#skipped < MAX_EMPTY_LINES) {
+    while (this.unread[at] === CR && this.unread[at + 1] === LF && this.#skipped < MAX_EMPTY_LINES) {
       at += 2;
       this.#skipped += 1;
     }
-    if (at > 0) this.#unread = this.#unread.subarray(at);
+    if (at > 0) this.unread = this.unread.subarray(at);
   }
 
   clear(): void {
     this.#searched = 0;
-    this.#unread = NOTHING;
+    this.unread = NOTHING;
     this.#store = undefined;
   }
 
   /** Whether the next request is HEAD, also if the rest of its head cannot be read. */
   get isNextHead(): boolean {
-    return this.#unread.toString('latin1', 0, HEAD.length) === HEAD;
+    return this.unread.toString('latin1', 0, HEAD.length) === HEAD;
   }
 
   get bodyFault(): RequestFault {
@@ -120,28 +111,28 @@ export class RequestReader {
   nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
     // The LF of an empty line may follow.
-    if (this.#unread.length === 1 && this.#unread[0] === CR) return undefined;
+    if (this.unread.length === 1 && this.unread[0] === CR) return undefined;
     // Three of the four bytes that end a head may have been searched before.
-    const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);
-    const end = findHeadEnd(this.#unread, from, this.#unread.length);
+    const from = Math.max(0, Math.min(this.#searched, this.unread.length) - 3);
+    const end = findHeadEnd(this.unread, from, this.unread.length);
     if (end === -1) {
-      if (this.#unread.length > this.#maxHeadBytes) return 'too-large';
-      if (isOddPrefix(this.#unread, from)) return 'line-breaks';
-      this.#searched = this.#unread.length;
+      if (this.unread.length > this.#maxHeadBytes) return 'too-large';
+      if (isOddPrefix(this.unread, from)) return 'line-breaks';
+      this.#searched = this.unread.length;
       return undefined;
     }
     this.#searched = 0;
     if (end > this.#maxHeadBytes) return 'too-large';
     // Also decodes a short body that came with the head: one call into the runtime instead of two.
-    const { length } = this.#unread;
-    this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
+    const { length } = this.unread;
+    this.#text = this.unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
-    const head = parseRequestHead(text, this.#unread);
+    const head = parseRequestHead(text, this.unread);
     if (typeof head === 'string' || !head.summary.hasUpgrade || head.isWebSocket) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; if the
     // upstream agreed, the sidecar could not read anything that follows.
     const plain = withoutUpgrade(text);
-    this.#unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.#unread.subarray(end)]);
+    this.unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.unread.subarray(end)]);
     this.#store = undefined;
     this.#text = plain;
     return parseRequestHead(plain);
@@ -152,15 +143,15 @@ export class RequestReader {
    * `twinKey`): trailers to remove.
    */
   begin(head: Http1RequestHead, removed?: ReadonlySet<string>): Buffer | undefined {
-    const bytes = this.#unread;
+    const bytes = this.unread;
     const isFiltered = removed !== undefined && removed.size > 0 && head.framing.kind === 'chunked';
     this.#trailers = isFiltered ? new TrailerFilter(removed) : undefined;
     this.#searched = 0;
     this.#skipped = 0;
-    this.#unread = NOTHING;
+    this.unread = NOTHING;
     this.#body.begin(head.framing);
     const taken = this.#readBody(bytes, head.text.length);
-    if (this.#unread.length === 0) this.#store = undefined;
+    if (this.unread.length === 0) this.#store = undefined;
     return taken;
   }
 
@@ -172,10 +163,10 @@ export class RequestReader {
   #readBody(bytes: Buffer, from: number): Buffer | undefined {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;
-    this.#isDone = end !== MORE;
+    this.isDone = end !== MORE;
     let taken = bytes;
     if (end !== MORE && end !== bytes.length) {
-      this.#unread = bytes.subarray(end);
+      this.unread = bytes.subarray(end);
       taken = bytes.subarray(0, end);
     }
     return this.#trailers === undefined ? taken : this.#withoutTrailers(this.#trailers, taken);

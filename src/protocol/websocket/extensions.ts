@@ -13,6 +13,8 @@ export interface AgreedExtensions {
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const PERMESSAGE_DEFLATE = 'permessage-deflate';
+const NO_CONTEXT_TAKEOVER = /^(?:client|server)_no_context_takeover$/;
+const MAX_BITS = /^(?:client|server)_max_window_bits$/;
 const WINDOW_BITS = /^(?:[89]|1[0-5])$/;
 const MAX_WINDOW_BITS = 15;
 /** Extensions, empty members included, or parameters of one: four are defined, and a second extension is unknown. */
@@ -56,18 +58,10 @@ function parseParameters(written: readonly string[]): ReadonlyMap<string, string
   return parameters;
 }
 
+/** A client may offer its own window without a value; an answer must have one (§7.1.2.2). */
 function isParameter(name: string, value: string | undefined): boolean {
-  switch (name) {
-    case 'client_no_context_takeover':
-    case 'server_no_context_takeover':
-      return value === undefined;
-    // A client may offer its own without a value; an answer must have one (§7.1.2.2).
-    case 'client_max_window_bits':
-    case 'server_max_window_bits':
-      return value !== undefined && WINDOW_BITS.test(value);
-    default:
-      return false;
-  }
+  if (NO_CONTEXT_TAKEOVER.test(name)) return value === undefined;
+  return MAX_BITS.test(name) && value !== undefined && WINDOW_BITS.test(value);
 }
 
 /** A quoted value must be a token once its quotes are removed (RFC 6455 §9.1). */

@@ -10,7 +10,6 @@ export class FrameCursor {
   hasClosed = false;
   /** The bytes are not frames, or too many came: positions are unknown from here on. */
   isLost = false;
-  /** Frames that have passed completely. */
   frames = 0;
 
   constructor(from: FrameSender) {

@@ -17,7 +17,6 @@ export type FrameSender = 'client' | 'upstream';
 /** Reads the head of one frame after another (RFC 6455 §5.2), byte by byte. */
 export class FrameHead {
   readonly #maskBit: number;
-  /** Bytes of the current head that have been read. */
   bytes = 0;
   /** Offsets at which the length ends and the head ends. The second byte determines both. */
   #lengthEnd = 2;
@@ -44,7 +43,6 @@ export class FrameHead {
     return this.opcode >= OPCODE.close;
   }
 
-  /** Begins the next head. */
   restart(): void {
     this.bytes = 0;
   }

@@ -27,7 +27,6 @@ export class FrameReader {
   payloadLeft = 0;
   /** True between a first fragment and the last one. */
   #isInMessage = false;
-  /** Frames whose head has arrived. */
   frames = 0;
   #isStopped = false;
 

@@ -33,7 +33,6 @@ interface WholeMessage {
 export interface MessageHandler {
   /** `atNs`: when the message's last byte passed. The result is called for further steps until it returns false. */
   onText(text: string, atNs: number): FurtherSteps | undefined;
-  /** A binary message has passed; its content is not reported. */
   onBinary?(): void;
   /** A close frame; nothing follows it. */
   onClose?(): void;
@@ -45,7 +44,6 @@ export interface MessageReaderOptions {
   readonly from: FrameSender;
   /** Limit of a message as sent, all its fragments together. */
   readonly maxMessageBytes: number;
-  /** Limit of a compressed message's content. */
   readonly maxInflatedBytes: number;
   /** `undefined` if permessage-deflate was not agreed. */
   readonly deflate: DeflateParameters | undefined;
@@ -89,7 +87,8 @@ export class WebSocketMessageReader implements Unfinished {
   /** Payload of the current message's frames so far, by their heads. */
   #messageBytes = 0;
   #isOver = false;
-  #isUnread = false;
+  /** A failure has left this direction unread for good. */
+  isUnread = false;
   #waiting = 0;
   readonly #rate = new DirectionRate();
   #countedFrames = 0;
@@ -113,11 +112,6 @@ export class WebSocketMessageReader implements Unfinished {
         onBroken: () => this.#giveUp('malformed'),
       },
     );
-  }
-
-  /** A failure has left this direction unread for good. */
-  get isUnread(): boolean {
-    return this.#isUnread;
   }
 
   /** Memory held between two calls of `push`: an unfinished message and the window. All of it is in the budget. */
@@ -197,7 +191,6 @@ export class WebSocketMessageReader implements Unfinished {
     } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
   }
 
-  /** False if the budget has no room. */
   #keep(bytes: Buffer, from: number, to: number): boolean {
     const { head, payloadLeft } = this.#frames;
     const target = this.#kept.extend(to - from, payloadLeft);
@@ -229,7 +222,7 @@ export class WebSocketMessageReader implements Unfinished {
 
   /** For `MessageReading`, as are the next two. Undefined: no further steps. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
-    if (this.#isUnread) return undefined;
+    if (this.isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
     if (content === undefined || typeof content === 'string') {
       this.#passUnread(content ?? 'malformed', isCompressed);
@@ -244,7 +237,7 @@ export class WebSocketMessageReader implements Unfinished {
 
   /** There was no time to read all of it. `isContentLost`: it was not inflated, and later ones may refer to it. */
   passUnread(isContentLost: boolean): void {
-    if (!this.#isUnread) this.#passUnread('time', isContentLost);
+    if (!this.isUnread) this.#passUnread('time', isContentLost);
   }
 
   /** Called once for each message, after all other calls for it, even if reading it has thrown. */
@@ -272,7 +265,7 @@ export class WebSocketMessageReader implements Unfinished {
   }
 
   #giveUp(reason: UnreadReason): void {
-    this.#isUnread = true;
+    this.isUnread = true;
     this.close();
     this.#handler.onUnread(reason);
   }

@@ -3,21 +3,16 @@ import { type ClientField, clientAddressOf } from '../../protocol/http1/client-a
 import { detached } from '../../protocol/http1/text.ts';
 import type { ClientConnection, RequestHead } from './exchange.ts';
 
-/** Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`) by the proxy's field. */
-export class ClientFinder {
-  readonly #field: ClientField;
-  readonly #trusted: AddressRanges;
+export type ClientFinder = (request: RequestHead, connection: ClientConnection) => ClientConnection;
 
-  constructor(field: ClientField, trusted: AddressRanges) {
-    this.#field = field;
-    this.#trusted = trusted;
-  }
-
-  /** `connection` itself if the field names no client. */
-  clientOf(request: RequestHead, connection: ClientConnection): ClientConnection {
-    const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
-    if (address === undefined) return connection;
+/**
+ * Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`) by the proxy's field:
+ * `connection` itself if that names none.
+ */
+export function createClientFinder(field: ClientField, trusted: AddressRanges): ClientFinder {
+  return (request, connection) => {
+    const address = clientAddressOf(field, request.fields(field), trusted);
     // Sessions keep the address after the head is released.
-    return { ...connection, remoteAddress: detached(address) };
-  }
+    return address === undefined ? connection : { ...connection, remoteAddress: detached(address) };
+  };
 }

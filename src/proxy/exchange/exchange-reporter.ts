@@ -23,7 +23,6 @@ const UNNAMED =
   'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
 
 export interface PathDenial {
-  /** True if the client must not request the target. */
   denies(target: string, client: ClientConnection): boolean;
 }
 
@@ -54,7 +53,6 @@ export class ExchangeReporter {
   #denial: PathDenial | undefined;
   #clientFinder: ClientFinder | undefined;
   #hint: ProxyHint | undefined;
-  /** Requests and connections that were refused or ended because of a limit. */
   readonly hits: LimitHits;
   readonly failures: FailureRecord;
   /** All faults exist from the start, so that a first refusal is a step and not a new series. */
@@ -93,7 +91,7 @@ export class ExchangeReporter {
 
   /** Call when the request's head has been read. The exchange does not keep `request`. */
   begin(request: RequestHead, connection: ClientConnection): Exchange {
-    const client = connection.viaProxy === 'field' ? this.#clientFinder?.clientOf(request, connection) : undefined;
+    const client = connection.viaProxy === 'field' ? this.#clientFinder?.(request, connection) : undefined;
     const exchange = new Exchange(request.method, client ?? connection, this.#clock.nowNs());
     exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
     this.open += 1;

@@ -16,13 +16,11 @@ export interface ClientConnection {
    * none that could be read, `remoteAddress` is the proxy's own.
    */
   readonly viaProxy?: 'field' | 'header';
-  /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
   /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */
   readonly certificateUser?: string;
   /** Issuer and subject of that certificate: they distinguish it from others with the same common name. */
   readonly certificateSubject?: string;
-  /** The fields that describe its certificate to the upstream. */
   readonly certificateFields?: Fields;
 }
 
@@ -68,13 +66,11 @@ export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
 export const DENIED: Ending = { kind: 'denied' };
 
-/** The head of a final response, or of a 101, as observers read it. */
 export interface ResponseHeadView extends HeadFields {
   /** 200 to 999, or 101. */
   readonly status: number;
 }
 
-/** Reads the body of one direction as it passes. */
 export interface BodyObserver {
   /** Negligibly fast: the data plane need not flush before telling it. */
   readonly isQuick?: boolean;
@@ -91,7 +87,6 @@ export interface BodyObserver {
 export interface TunnelObserver {
   /** Raw bytes from the client, in order. The rules of `BodyObserver` hold for `bytes`. */
   onClientBytes(bytes: Buffer): void;
-  /** Raw bytes from the upstream, likewise. */
   onUpstreamBytes(bytes: Buffer): void;
   /** Called exactly once, and last: both connections are closed, for whatever reason. */
   onClosed(): void;
@@ -147,7 +142,6 @@ export class Exchange<Observation = unknown> {
   tunnelObserver: TunnelObserver | undefined = undefined;
   /** Set by the observer: the `traceparent` that replaces the client's; undefined: unchanged. */
   traceparent: string | undefined = undefined;
-  /** `rest.deny` denies its path to this client. */
   isDenied = false;
   /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;

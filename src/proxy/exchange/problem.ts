@@ -10,7 +10,6 @@ import { describeTlsFault } from '../../tls/tls-fault.ts';
 import { DENIED, type Ending } from './exchange.ts';
 import { tlsReasonOf, UpstreamFailure } from './upstream-failure.ts';
 
-/** Requests that are refused without contacting the upstream. */
 const REQUEST_PROBLEMS = {
   400: 'The request cannot be read.',
   408: 'The request’s head did not arrive in time.',
@@ -56,7 +55,6 @@ export function deniedRefusal(): Refusal {
   return { ending: DENIED, problem: createCodedProblem(403, 'http_request_denied', 'D2S_ERR_DENIED') };
 }
 
-/** The answer when the upstream gave none. */
 export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause }: UpstreamFailure): Problem {
   const fields = isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {};
   if (code !== 'D2S_ERR_UPSTREAM_TLS') return createCodedProblem(status, proxyError, code, fields);
@@ -95,7 +93,6 @@ function formatProxyStatus(error: string): Record<string, string> {
 }
 
 export interface RawResponseOptions {
-  /** The request was HEAD: no body is sent. */
   readonly isHead: boolean;
   /** The connection ends after this answer, which then says so. */
   readonly isLast: boolean;

@@ -49,7 +49,6 @@ export class UpstreamFailure extends SidecarError {
     return this.status === 503;
   }
 
-  /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
     return this.code === 'D2S_ERR_UPSTREAM_TLS' ? chooseTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
   }
@@ -127,18 +126,12 @@ const LOG_INTERVAL_NS = 10 * NS_PER_S;
 /** Logged with more detail elsewhere: at the limit itself (`limits.inFlight`), and where TLS connects. */
 const LOGGED_ELSEWHERE: ReadonlySet<UpstreamFailureCode> = new Set(['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS']);
 
-interface Entry {
-  count: number;
-  loggedCount: number;
-  loggedNs: number;
-}
-
 /** Counts failed exchanges by code, for the log and for metrics. */
 export class FailureRecord {
   readonly #clock: Clock;
   readonly #logger: Logger;
   // All codes exist from the start, so that a first failure is a step and not a new series.
-  readonly #entries = new Map<UpstreamFailureCode, Entry>(
+  readonly #entries = new Map(
     UPSTREAM_FAILURE_CODES.map((code) => [code, { count: 0, loggedCount: 0, loggedNs: Number.NEGATIVE_INFINITY }]),
   );
 
@@ -153,9 +146,7 @@ export class FailureRecord {
   }
 
   get total(): number {
-    let total = 0;
-    for (const { count } of this.#entries.values()) total += count;
-    return total;
+    return [...this.#entries.values()].reduce((total, { count }) => total + count, 0);
   }
 
   record(failure: UpstreamFailure): void {

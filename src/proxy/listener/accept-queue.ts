@@ -8,15 +8,6 @@ export interface AcceptQueue {
   readonly hasHalfOpen: boolean;
 }
 
-interface Row {
-  /** E.g. `0100007F`. */
-  readonly address: string;
-  readonly port: number;
-  readonly remotePort: number;
-  readonly state: string;
-  readonly rxQueue: number;
-}
-
 /** TCP states as in the kernel's include/net/tcp_states.h. */
 const ESTABLISHED = '01';
 const SYN_RECV = '03';
@@ -53,7 +44,7 @@ export function readCookiesSent(): number {
   return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
 }
 
-function readRows(table: string, port: number): Row[] {
+function readRows(table: string, port: number) {
   const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return read(table)
     .split('\n')
@@ -63,7 +54,7 @@ function readRows(table: string, port: number): Row[] {
 }
 
 /** E.g. `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue. */
-function parseRow(line: string): Row {
+function parseRow(line: string) {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
   const [address = '', port = ''] = local.split(':');
   const fromHex = (text = '') => Number.parseInt(text, 16);

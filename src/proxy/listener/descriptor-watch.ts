@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { readMaxDescriptors } from '../../base/descriptors.ts';
 import type { Logger } from '../../base/logger.ts';
 
 const CHECK_MS = 1_000;
@@ -70,11 +71,25 @@ const DESCRIPTORS_PER_CONNECTION = 2;
  */
 const RESERVED_DESCRIPTORS = 64;
 
-export function descriptorsFor(maxConnections: number): number {
-  return maxConnections * DESCRIPTORS_PER_CONNECTION;
-}
-
 /** How many clients `descriptors` suffice for; at least 1. */
 export function connectionsFor(descriptors: number): number {
   return Math.max(1, Math.floor((descriptors - RESERVED_DESCRIPTORS) / DESCRIPTORS_PER_CONNECTION));
+}
+
+/**
+ * `maxConnections`, or what the descriptors suffice for: without descriptors, clients are refused without an event,
+ * calls fail, and the monitoring port cannot say why.
+ */
+export function capByDescriptors(maxConnections: number, logger: Logger): number {
+  const limit = readMaxDescriptors();
+  if (limit === undefined || connectionsFor(limit) >= maxConnections) return maxConnections;
+  const connections = connectionsFor(limit);
+  const needed = maxConnections * DESCRIPTORS_PER_CONNECTION;
+  if (limit < needed) {
+    logger.warn(
+      { openFiles: limit, needed, connections },
+      'limits.connections needs more open files than the process may have, so fewer connections are accepted: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
+    );
+  }
+  return connections;
 }

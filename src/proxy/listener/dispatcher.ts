@@ -9,7 +9,6 @@ import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { type AddressRanges, withoutMapping } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
-import { readMaxDescriptors } from '../../base/descriptors.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
@@ -25,7 +24,7 @@ import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts
 import { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { TrafficOptions, WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
-import { connectionsFor, DescriptorWatch, descriptorsFor } from './descriptor-watch.ts';
+import { capByDescriptors, DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { QuietConnections } from './quiet-connections.ts';
@@ -49,7 +48,6 @@ type AcceptSecure = (socket: net.Socket, client: ClientConnection) => void;
 const BACKLOG = 4096;
 /** The kernel lowers it to its own maximum, which a socket that was given cannot exceed either. */
 const LONGEST_BACKLOG = 65_535;
-/** Interval at which a drain samples connections. */
 const SAMPLE_MS = 250;
 
 export class Dispatcher implements RelayContext {
@@ -100,8 +98,7 @@ export class Dispatcher implements RelayContext {
     this.services.options = trafficOptions;
     this.addresses.max = options.maxConnectionsPerAddress;
     if (!hasNewLimit) return;
-    this.#server.maxConnections = options.maxConnections;
-    this.#capByDescriptors();
+    this.#server.maxConnections = capByDescriptors(options.maxConnections, this.#logger);
   }
 
   get openConnections(): number {
@@ -138,7 +135,7 @@ export class Dispatcher implements RelayContext {
     }
     // No Node since 20 emits it: libuv accepts and closes a client without a descriptor. Unhandled, it would be fatal.
     this.#server.on('error', () => undefined);
-    this.#capByDescriptors();
+    this.#server.maxConnections = capByDescriptors(this.#options.maxConnections, this.#logger);
     this.descriptors.start();
     const bound = this.#server.address() as net.AddressInfo;
     return { host: bound.address, port: bound.port };
@@ -170,7 +167,7 @@ export class Dispatcher implements RelayContext {
     this.descriptors.stop();
     clearInterval(this.#sampleTimer);
     this.#closeServers();
-    for (const connection of this.#relayed) connection.destroy();
+    for (const { toClient } of this.#relayed) toClient.destroy();
     this.webSockets.destroy();
     this.proxyHeaders.destroy();
     // Connections in the TLS handshake belong to nobody yet.
@@ -275,24 +272,6 @@ export class Dispatcher implements RelayContext {
       return;
     }
     this.#relayed.add(new RelayConnection(socket, client, this, reads));
-  }
-
-  /**
-   * Without descriptors, clients are refused without an event, calls fail, and the monitoring port cannot say why. So
-   * no more clients are accepted than the descriptors suffice for.
-   */
-  #capByDescriptors(): void {
-    const limit = readMaxDescriptors();
-    const { maxConnections } = this.#options;
-    if (limit === undefined || connectionsFor(limit) >= maxConnections) return;
-    const connections = connectionsFor(limit);
-    this.#server.maxConnections = connections;
-    const needed = descriptorsFor(maxConnections);
-    if (limit >= needed) return;
-    this.#logger.warn(
-      { openFiles: limit, needed, connections },
-      'limits.connections needs more open files than the process may have, so fewer connections are accepted: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
-    );
   }
 }
 

@@ -7,14 +7,10 @@ import { type ProxySource, readProxyHeader } from '../../protocol/proxy-header.t
 export class ProxyHeaders {
   readonly #hits: LimitHits;
   readonly #reading = new Set<Socket>();
-  readonly #refused = { missing: 0, broken: 0, late: 0 };
+  readonly refused = { missing: 0, broken: 0, late: 0 };
 
   constructor(hits: LimitHits) {
     this.#hits = hits;
-  }
-
-  get refused(): Readonly<Record<'missing' | 'broken' | 'late', number>> {
-    return this.#refused;
   }
 
   /**
@@ -23,7 +19,7 @@ export class ProxyHeaders {
   read(socket: Socket, timeoutMs: number, onRead: (source: ProxySource | undefined) => void): void {
     let bytes: Buffer = Buffer.alloc(0);
     const refuse = (reason: keyof typeof this.refused) => {
-      this.#refused[reason] += 1;
+      this.refused[reason] += 1;
       finish();
       socket.destroy();
     };

@@ -6,15 +6,10 @@ export interface ClosableConnection {
   closeIfIdle(): void;
 }
 
-interface Sample {
-  readonly bytesRead: number;
-  readonly sinceNs: number;
-}
-
 /** Samples connections to distinguish unused ones from those whose clients only pause between two requests. */
 export class QuietConnections {
   readonly #clock: Clock;
-  readonly #samples = new WeakMap<ClosableConnection, Sample>();
+  readonly #samples = new WeakMap<ClosableConnection, { readonly bytesRead: number; readonly sinceNs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,7 +20,6 @@ export class QuietConnections {
     for (const connection of connections) this.#quietNs(connection);
   }
 
-  /** Closes sampled connections that are idle and have been quiet for `quietMs`. */
   close(connections: Iterable<ClosableConnection>, quietMs: number): void {
     for (const connection of connections) {
       const quietNs = this.#quietNs(connection);

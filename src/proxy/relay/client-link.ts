@@ -1,17 +1,16 @@
 import type { Socket } from 'node:net';
 import type { HeavyWork } from '../../limits/heavy-work.ts';
 import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
+import { CANCELLED, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
 import type { ReadBuffer, ReadBuffers } from '../upstream/read-buffer.ts';
 import type { TrafficServices } from '../upstream/traffic-services.ts';
 import { keepAlive, type SilenceWatch, type Watched } from './silence-watch.ts';
 import { SocketWriter, type WriteBatch } from './write-batch.ts';
 
-/** What all relayed connections share. */
 export interface RelayServices extends TrafficServices {
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;
   readonly heavy: HeavyWork;
-  /** For reads from clients. */
   readonly buffers: ReadBuffers;
 }
 
@@ -32,6 +31,9 @@ export interface ClientListener {
   onClientClosed(): void;
 }
 
+/** A client that has left refuses its answers within a round trip. Later ones of a long pipeline count at once. */
+const MAX_UNTAKEN = 8;
+
 /** The client's side of a relayed connection: reads, writes, timeouts and the end of its socket. */
 export class ClientLink implements Watched {
   readonly #socket: Socket;
@@ -42,6 +44,7 @@ export class ClientLink implements Watched {
   place = -1;
   #isDetached = false;
   #leaving: LeavingClient | undefined;
+  readonly #untaken: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** Number of reads and writes, now and at the last `check`. */
   #moves = 0;
   #movesSeen = -1;
@@ -136,8 +139,18 @@ export class ClientLink implements Watched {
     this.#socket.setTimeout(this.#services.options.halfClosedTimeoutMs);
   }
 
-  /** Ends our side in order, after all writes. */
+  /** Ends our side in order, after all writes and once they are taken. */
   close(): void {
+    if (this.#untaken.length === 0) this.#closeNow();
+    else {
+      this.#leaving ??= new LeavingClient(this.#socket, () => {
+        this.#endUntaken(COMPLETED);
+        this.#closeNow();
+      });
+    }
+  }
+
+  #closeNow(): void {
     this.isClosing = true;
     this.#writer.flush();
     closeAfterWrites(this.#socket, () => this.#checkStalled());
@@ -155,12 +168,19 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** After a FIN of the client: its system has a second to refuse what was written. Then calls `onTaken`, and closes. */
-  closeOnceTaken(onTaken: () => void): void {
-    this.#leaving ??= new LeavingClient(this.#socket, () => {
-      onTaken();
-      this.close();
-    });
+  /**
+   * An exchange that was answered after a FIN of the client ends once its system had a second to refuse the answer.
+   * False if it ends at once.
+   */
+  keepUntaken(exchange: Exchange, endedNs: number): boolean {
+    if (!this.hasEnded || this.#untaken.length >= MAX_UNTAKEN) return false;
+    this.#untaken.push({ exchange, endedNs });
+    this.#services.reporter.freePlace(exchange);
+    return true;
+  }
+
+  #endUntaken(ending: Ending): void {
+    for (const { exchange, endedNs } of this.#untaken.splice(0)) this.#services.reporter.end(exchange, ending, endedNs);
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */
@@ -223,6 +243,7 @@ export class ClientLink implements Watched {
     this.#leaving?.stop();
     this.#writer.queued.release();
     this.#listener.onClientClosed();
+    this.#endUntaken(CANCELLED);
   };
 }
 

@@ -11,7 +11,7 @@ const LATE_HEAD_MS = 1_000;
 export interface RequestsOwner extends HeadWaiter {
   /** The turn of the connection has come: `next` may have a head. */
   onTurn(): void;
-  onHeadLate(): void;
+  refuseAndClose(status: 408, limit: 'timeouts.head'): void;
 }
 
 /**
@@ -65,7 +65,7 @@ export class ClientRequests {
   readonly #onHeadTimeout = (): void => {
     // The rest of the head may have come: that is known once it is read.
     if (this.isWaiting) this.#headTimer.start(LATE_HEAD_MS, this.#onHeadTimeout);
-    else this.#owner.onHeadLate();
+    else this.#owner.refuseAndClose(408, 'timeouts.head');
   };
 
   /** Call before a read of `bytes` is handled, and pass the result to `endRead`. */

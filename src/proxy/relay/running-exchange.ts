@@ -93,7 +93,10 @@ export class RunningExchange {
     // The call ends at its last byte from the upstream. It is recorded after the client's write.
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
     if (headEnd > 0) this.#responseCame();
-    else if (interimStatus === 100) this.#continueCame();
+    else if (interimStatus === 100) {
+      this.#expectsContinue = false;
+      this.bodyPassed();
+    }
     const canGoOn = this.#writeResponse(bytes, buffer);
     if (!canGoOn && !isComplete) this.clientFull();
     if (this.#hasSlowObserver) toClient.flush();
@@ -102,7 +105,6 @@ export class RunningExchange {
     return canGoOn;
   }
 
-  /** `read` is the last read, `buffer` its read buffer, if any. */
   #writeResponse(read: Buffer, buffer: ReadBuffer | undefined): boolean {
     const { context, response, toClient } = this.#parts;
     const { bytes, end, headEnd, head } = response;
@@ -168,11 +170,6 @@ export class RunningExchange {
     const { request, response, toUpstream } = this.#parts;
     if (request.isDone || response.head !== undefined || this.isRefused) return;
     if (!toUpstream.isFull && !this.#expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
-  }
-
-  #continueCame(): void {
-    this.#expectsContinue = false;
-    this.bodyPassed();
   }
 
   #responseCame(): void {

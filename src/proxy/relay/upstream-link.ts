@@ -85,7 +85,6 @@ export class UpstreamLink {
     this.#connection?.upstream.socket.end();
   }
 
-  /** Called every few seconds. */
   check(): void {
     if (this.#connection === undefined) return;
     keepAlive(this.#connection.upstream.socket);

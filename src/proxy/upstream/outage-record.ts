@@ -4,17 +4,12 @@ import type { Logger } from '../../base/logger.ts';
 /** A server that is lost and back many times a second must not flood the log. */
 const LOG_INTERVAL_NS = NS_PER_S;
 
-interface Outage {
-  readonly sinceEpochMs: number;
-  readonly failedBefore: number;
-}
-
 /** Logs the end of each outage of the server, with its length and the requests that failed meanwhile. */
 export class OutageRecord {
   readonly #readFailed: () => number;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  #outage: Outage | undefined;
+  #outage: { readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
   #loggedNs = Number.NEGATIVE_INFINITY;
   /** Outages that ended since the last line without one of their own. */
   #unlogged = 0;

@@ -38,7 +38,6 @@ export class ReadBuffers {
     this.#work = work;
   }
 
-  /** Whether there is time for another full read in this turn. */
   get hasTime(): boolean {
     return this.#work?.mayRun ?? true;
   }
@@ -82,7 +81,6 @@ export class ReadBuffers {
 /** Gets a read of `length` bytes. `memory` is reused for the next one. False pauses reading until `resume`. */
 export type ReadListener = (memory: Buffer, length: number) => boolean;
 
-/** The reads of one socket. */
 export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #socket: Socket | undefined;

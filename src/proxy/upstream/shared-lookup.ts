@@ -8,11 +8,7 @@ type Callback = Parameters<LookupFunction>[2];
 /** How long an address that did not accept in its time is tried last. */
 const AVOIDED_NS = 30 * NS_PER_S;
 
-export interface DialOptions {
-  readonly autoSelectFamily: true;
-  readonly autoSelectFamilyAttemptTimeout: number;
-  readonly lookup: LookupFunction;
-}
+export type DialOptions = ReturnType<SharedLookup['dialOptions']>;
 
 /**
  * Resolves the upstream's name like the system (`getaddrinfo`), with one query per name at a time, whose answer is
@@ -30,12 +26,8 @@ export class SharedLookup {
     this.#clock = clock;
   }
 
-  get running(): number {
-    return this.#waiting.size;
-  }
-
   /** For a connection that may take `limitMs`: each address gets an equal part of it. Then call `watch`. */
-  dialOptions(limitMs: number): DialOptions {
+  dialOptions(limitMs: number) {
     return {
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: attemptTimeoutMs(limitMs, this.#addresses),

@@ -22,7 +22,6 @@ export interface UpstreamListener {
 interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly buffers: ReadBuffers;
-  /** Told whether the upstream accepts the connection. */
   readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
 }
 
@@ -36,7 +35,7 @@ export class UpstreamConnection {
   #listener: UpstreamListener | undefined;
   #onEnded: ((failure: UpstreamFailure | undefined) => void) | undefined;
   #phase: 'connect' | 'handshake' | 'wait' = 'connect';
-  #failure: UpstreamFailure | undefined;
+  failure: UpstreamFailure | undefined;
   #isAccepted = false;
   #isClosed = false;
 
@@ -56,10 +55,6 @@ export class UpstreamConnection {
     names.watch(this.socket);
     this.#timer.start(options.connectTimeoutMs, this.#giveUp);
     this.#listen();
-  }
-
-  get failure(): UpstreamFailure | undefined {
-    return this.#failure;
   }
 
   /** It can serve another request. Call only between two exchanges. */
@@ -124,10 +119,10 @@ export class UpstreamConnection {
     socket.on('drain', this.#onDrain);
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', (cause) => {
-      this.#failure = classifyUpstreamFailure(cause, this.#phase);
+      this.failure = classifyUpstreamFailure(cause, this.#phase);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
-      const isRefused = this.#failure.code === 'D2S_ERR_UPSTREAM_TLS' && !this.#isAccepted;
-      if (this.#phase !== 'wait' || isRefused) this.#options.reachability.noteUnreachable(this.#failure);
+      const isRefused = this.failure.code === 'D2S_ERR_UPSTREAM_TLS' && !this.#isAccepted;
+      if (this.#phase !== 'wait' || isRefused) this.#options.reachability.noteUnreachable(this.failure);
     });
     socket.prependListener('end', this.#onEnd);
     socket.on('close', this.#onClosed);
@@ -165,7 +160,7 @@ export class UpstreamConnection {
     // During the handshake an 'error' follows.
     if (this.#phase !== 'wait') return;
     const onKnown = (cause: Error | undefined) => {
-      this.#failure = cause && classifyUpstreamFailure(cause, this.#phase);
+      this.failure = cause && classifyUpstreamFailure(cause, this.#phase);
       this.#onClosed();
     };
     if (this.#isSecure || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
@@ -175,8 +170,8 @@ export class UpstreamConnection {
     this.#timer.stop();
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#listener?.onUpstreamClosed(this.#failure);
-    this.#onEnded?.(this.#failure);
+    this.#listener?.onUpstreamClosed(this.failure);
+    this.#onEnded?.(this.failure);
   };
 }
 

@@ -1,7 +1,6 @@
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Exchanges since the start. */
 export interface ExchangeCounts {
   readonly exchanges: { readonly completed: number; readonly failed: number };
   /** Completed ones whose answer has status 400. */
@@ -73,7 +72,6 @@ export class UpstreamProbe {
     this.#isTrying = false;
   }
 
-  /** Exchanges since the last call. */
   #countNew(): Counts {
     const { exchanges, badRequests } = this.#parts.counts;
     const now = { completed: exchanges.completed, failed: exchanges.failed, badRequests };

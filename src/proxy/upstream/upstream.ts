@@ -54,12 +54,11 @@ export class Upstream {
   readonly #buffers: ReadBuffers;
   readonly #names: SharedLookup;
   #connectTimeoutMs: number;
-  #reachability: Reachability = { kind: 'unknown' };
+  reachability: Reachability = { kind: 'unknown' };
   #shortage: Obstacle | undefined;
   #missingTls: Obstacle | undefined;
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
-  /** Without `tls` connections are plain TCP. */
   constructor(options: UpstreamOptions, clock: Clock, { tls, outages }: UpstreamParts = {}) {
     this.#outages = outages;
     this.#address = options;
@@ -74,14 +73,10 @@ export class Upstream {
     this.#connectTimeoutMs = connectTimeoutMs;
   }
 
-  get reachability(): Reachability {
-    return this.#reachability;
-  }
-
   /** For the verdict: `reachability`, or what is wrong beside it. */
   get condition(): Reachability | Obstacle {
-    const isLost = this.#reachability.kind === 'unreachable';
-    return this.#shortage ?? (isLost ? undefined : this.#missingTls) ?? this.#reachability;
+    const isLost = this.reachability.kind === 'unreachable';
+    return this.#shortage ?? (isLost ? undefined : this.#missingTls) ?? this.reachability;
   }
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
@@ -111,7 +106,7 @@ export class Upstream {
 
   /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
   async tryTls(): Promise<void> {
-    if (this.#tls !== undefined || this.#reachability.kind === 'unreachable') return;
+    if (this.#tls !== undefined || this.reachability.kind === 'unreachable') return;
     const limitMs = this.#connectTimeoutMs;
     const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
     const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
@@ -167,9 +162,9 @@ export class Upstream {
   /** A connection is established. Code that connects without this class reports it here. */
   noteReachable(): void {
     this.#shortage = undefined;
-    if (this.#reachability.kind === 'reachable') return;
+    if (this.reachability.kind === 'reachable') return;
     this.#outages?.back();
-    this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
+    this.reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
   noteUnreachable(failure: UpstreamFailure): void {
@@ -182,12 +177,12 @@ export class Upstream {
       return;
     }
     this.#shortage = undefined;
-    const previous = this.#reachability;
+    const previous = this.reachability;
     this.#outages?.lost();
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
     const isTls = failure.code === 'D2S_ERR_UPSTREAM_TLS';
     const reason = (isTls ? tlsReasonOf(failure.cause) : reasonOf(failure)) || failure.code;
-    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason, isTls };
+    this.reachability = { kind: 'unreachable', sinceEpochMs, failure, reason, isTls };
   }
 }
 

@@ -4,7 +4,6 @@ import { ResponseHeadFields } from '../../protocol/http1/response-reader.ts';
 /** Name, value, name, value, in order, as in Node's `rawHeaders`. */
 export type FlatFields = readonly string[];
 
-/** The lines of one name. */
 export interface NamedField {
   /** In the letter case of its first line. */
   readonly name: string;
@@ -63,7 +62,6 @@ export function formatHead({ statusCode, statusMessage }: ParsedResponse, flat: 
   return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${toLines(flat)}\r\n`;
 }
 
-/** A response's head for observers. */
 export function viewHead(response: ParsedResponse): ResponseHeadFields {
   return new ResponseHeadFields(response.statusCode ?? 0, formatHead(response, response.rawHeaders));
 }

@@ -75,7 +75,7 @@ export class Handshake implements WritesOwner {
     const socket = this.#connection.becomeStream(this.#onUpstreamEnded);
     this.#toUpstream = new QueuedWrites(socket, this.#services.stalled, PAUSED_BYTES, this);
     socket.on('drain', this.#onDrain);
-    const agent = new HandshakeAgent(socket);
+    const agent = agentOf(socket);
     const { headBytes, idleTimeoutMs } = this.#services.options;
     // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
     this.#socket.setDefaultEncoding('latin1');
@@ -316,7 +316,6 @@ export class Handshake implements WritesOwner {
     this.#connection?.socket.destroy();
   }
 
-  /** Keeps nothing, and listens to nothing. */
   #leave(): void {
     this.#timer.stop();
     this.#account.keep(0);
@@ -332,17 +331,7 @@ export class Handshake implements WritesOwner {
 }
 
 /** Gives Node's client the one connection of this handshake. It has what Node's client uses of an http.Agent. */
-class HandshakeAgent {
-  readonly protocol = 'http:';
-  readonly keepAlive = true;
-  readonly maxSockets = 1;
-  readonly #socket: Socket;
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-  }
-
-  addRequest(request: ClientRequest): void {
-    request.onSocket(this.#socket);
-  }
+function agentOf(socket: Socket) {
+  const addRequest = (request: ClientRequest) => request.onSocket(socket);
+  return { protocol: 'http:', keepAlive: true, maxSockets: 1, addRequest };
 }

@@ -53,7 +53,6 @@ export class ReadAhead {
     return true;
   }
 
-  /** False without room. */
   #keep(bytes: Buffer): boolean {
     const memory = this.#services.memory;
     if (this.#bytes + bytes.length <= FREE_BYTES) memory.takeAnyway('ahead', bytes.length);

@@ -33,7 +33,6 @@ export class WebSockets implements HandshakeListener {
   readonly #tunnels = new Set<OpenTunnel>();
   /** Tunnels that `closeTunnels` has not closed. */
   readonly #staying = new Set<OpenTunnel>();
-  /** WebSockets that `closeTunnels` ended, by outcome. */
   readonly closed: Record<TunnelOutcome, number> = { closed: 0, cut: 0 };
   #windowEndNs = 0;
   #steppedNs = 0;
@@ -54,7 +53,6 @@ export class WebSockets implements HandshakeListener {
     return this.#handshakes.size + this.#tunnels.size;
   }
 
-  /** Open WebSockets. */
   get open(): number {
     return this.#tunnels.size;
   }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AddressRanges } from '../../../../src/base/address.ts';
-import { ClientFinder } from '../../../../src/proxy/exchange/client-finder.ts';
+import { createClientFinder } from '../../../../src/proxy/exchange/client-finder.ts';
 import { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../../../../src/proxy/exchange/proxy-hint.ts';
@@ -59,7 +59,11 @@ it('a proxy that is not listed is no longer looked for after 100 beginnings', ()
 
 it.each([
   ['is named', undefined, 1],
-  ['is not named when a reload has listed it', new ClientFinder('x-forwarded-for', new AddressRanges(['10.0.0.2'])), 0],
+  [
+    'is not named when a reload has listed it',
+    createClientFinder('x-forwarded-for', new AddressRanges(['10.0.0.2'])),
+    0,
+  ],
 ])('a proxy whose hour ends after a reload %s', (_, clientFinder, warnings) => {
   const { logger, logged } = recordingLogger();
   let nowNs = 0;
