@@ -8,8 +8,8 @@ import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT } from './wire/comparison.ts';
+import { ScriptedUpstream } from './wire/ends.ts';
 import { CaseRunner } from './wire/run-case.ts';
-import { ScriptedUpstream } from './wire/scripted-upstream.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

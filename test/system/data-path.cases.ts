@@ -3,13 +3,10 @@
  * at both ends with raw sockets (`wire/`), so that nothing in between is assumed.
  */
 import { connectionCases } from './wire/cases/connections.ts';
-import { contentCases } from './wire/cases/contents.ts';
 import { endAndPressureCases } from './wire/cases/ends-and-pressure.ts';
-import { headCases } from './wire/cases/heads.ts';
-import { interimAndEarlyCases } from './wire/cases/interim-and-early.ts';
-import { realServerCases } from './wire/cases/real-servers.ts';
-import { sidecarOnlyCases } from './wire/cases/sidecar-only.ts';
-import { upgradeCases } from './wire/cases/upgrades.ts';
+import { contentCases, headCases } from './wire/cases/heads-and-contents.ts';
+import { interimAndEarlyCases, sidecarOnlyCases } from './wire/cases/interim-and-sidecar-only.ts';
+import { realServerCases, upgradeCases } from './wire/cases/upgrades-and-servers.ts';
 import type { DataPathCase } from './wire/run-case.ts';
 
 export const dataPathCases: readonly DataPathCase[] = [

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
-import { forwardedCase } from './wire/cases/sidecar-only.ts';
+import { forwardedCase } from './wire/cases/interim-and-sidecar-only.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, expectFacts } from './wire/comparison.ts';
 
 /** Without fields of the sidecar's own, all passes byte for byte. */

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { REQUEST_FAULTS, type RequestFault } from '../../../src/protocol/http1/request-head.ts';
+import type { RequestFault } from '../../../src/protocol/http1/request-head.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
@@ -27,18 +27,18 @@ const SERVED = [
 ] as const;
 
 /** One request for each fault of a head. */
-const REFUSED: readonly (readonly [RequestFault, string])[] = [
-  ['start-line', `GET /a HTTP\r\n${HOST}\r\n`],
-  ['method', `CONNECT db.example:5432 HTTP/1.1\r\n${HOST}\r\n`],
-  ['version', `GET /a HTTP/2.0\r\n${HOST}\r\n`],
-  ['framing', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, gzip\r\n\r\n`],
-  ['fields', `GET /a HTTP/1.1\r\n${HOST}not a field\r\n\r\n`],
-  ['host', 'GET /a HTTP/1.1\r\n\r\n'],
-  ['line-breaks', 'GET /a HTTP/1.1\nHost: a\n\n'],
-  ['too-large', `GET /a HTTP/1.1\r\n${HOST}X: ${'x'.repeat(70_000)}\r\n\r\n`],
-  ['body', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nx`],
-  ['body-overhead', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(20_000)}`],
-];
+const REFUSED: Readonly<Record<RequestFault, string>> = {
+  'start-line': `GET /a HTTP\r\n${HOST}\r\n`,
+  method: `CONNECT db.example:5432 HTTP/1.1\r\n${HOST}\r\n`,
+  version: `GET /a HTTP/2.0\r\n${HOST}\r\n`,
+  framing: `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, gzip\r\n\r\n`,
+  fields: `GET /a HTTP/1.1\r\n${HOST}not a field\r\n\r\n`,
+  host: 'GET /a HTTP/1.1\r\n\r\n',
+  'line-breaks': 'GET /a HTTP/1.1\nHost: a\n\n',
+  'too-large': `GET /a HTTP/1.1\r\n${HOST}X: ${'x'.repeat(70_000)}\r\n\r\n`,
+  body: `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nx`,
+  'body-overhead': `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(20_000)}`,
+};
 
 const REFUSALS = /^d2_sidecar_requests_refused_total\{fault="(.*)"\}$/;
 
@@ -122,7 +122,7 @@ describe('a client’s connection', () => {
     });
   });
 
-  it.each(REFUSED)('ends with a refusal for %s, which is counted', async (fault, request) => {
+  it.each(Object.entries(REFUSED))('ends with a refusal for %s, which is counted', async (fault, request) => {
     const { connect, refusals } = await start();
     const client = connect();
     await numberOf(client, RELAYED);
@@ -131,10 +131,6 @@ describe('a client’s connection', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 [45]\d\d /);
     expect(await refusals()).toEqual({ [fault]: 1 });
     expect(await numberOf(connect(), RELAYED)).not.toBe('1');
-  });
-
-  it('is tested with each fault', () => {
-    expect(new Set(REFUSED.map(([fault]) => fault))).toEqual(new Set(REQUEST_FAULTS));
   });
 
   it('dials anew for a WebSocket where the server has closed its connection', async () => {

@@ -1,9 +1,9 @@
 /** Plays cases through the sidecar: both ends see the same as without it. */
 import { expect } from 'vitest';
 import { someOf } from '../../support/effort.ts';
+import { ScriptedUpstream } from './ends.ts';
 import { type Exactness, type Observation, toComparable } from './observation.ts';
 import { CaseRunner, type DataPathCase, type Split } from './run-case.ts';
-import { ScriptedUpstream } from './scripted-upstream.ts';
 
 /** Enough to use the waiting times. More are not quicker, and each takes longer: of 32 some met their deadline on a busy machine. */
 const AT_ONCE = 8;

@@ -1,9 +1,8 @@
 /** Messages and scripts of which cases are made. Text is latin1; `{case-token}` becomes the token of the run. */
 import { randomBytes } from 'node:crypto';
+import type { RawClient, UpstreamConnection, UpstreamScript } from './ends.ts';
 import { fieldOf, type Message, methodOf } from './message-reader.ts';
-import type { RawClient } from './raw-client.ts';
 import type { DataPathCase } from './run-case.ts';
-import type { UpstreamConnection, UpstreamScript } from './scripted-upstream.ts';
 import { acceptUpgrade, contentCame, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
 
 /** `request('GET /a', 'Accept: x')`: a request head of HTTP/1.1, with the fields that every request of the suite needs. */

@@ -3,9 +3,8 @@
  * a data path may change.
  */
 import { createHash } from 'node:crypto';
-import type { CaseRun } from './case-run.ts';
+import type { CaseRun, RawClient } from './ends.ts';
 import type { FramingKind, Message } from './message-reader.ts';
-import type { RawClient } from './raw-client.ts';
 
 export interface MessageSeen {
   readonly startLine: string;

@@ -5,10 +5,10 @@ import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases } from './cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT } from './comparison.ts';
 import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
+import type { UpstreamScript } from './ends.ts';
 import type { MessageSeen, Observation } from './observation.ts';
 import { type ExchangeSeen, RecordingObserver } from './recording-observer.ts';
 import { CaseRunner, type ClientScript } from './run-case.ts';
-import type { UpstreamScript } from './scripted-upstream.ts';
 import {
   bodyCame,
   contentCame,

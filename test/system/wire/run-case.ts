@@ -1,7 +1,5 @@
-import { CaseRun } from './case-run.ts';
+import { CaseRun, RawClient, type ScriptedUpstream, type UpstreamScript } from './ends.ts';
 import { type Observation, observe } from './observation.ts';
-import { RawClient } from './raw-client.ts';
-import type { ScriptedUpstream, UpstreamScript } from './scripted-upstream.ts';
 import { playSteps, type Script } from './steps.ts';
 
 /** What the client does, from connecting to the moment at which both ends are looked at. */

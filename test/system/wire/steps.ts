@@ -1,8 +1,5 @@
 /** The steps of which both scripts of a case are made, e.g. `upstream: [takeRequest, send(OK), finish]`. */
-import type { CaseEnd } from './case-end.ts';
-import type { CaseRun } from './case-run.ts';
-import type { RawClient } from './raw-client.ts';
-import type { UpstreamConnection } from './scripted-upstream.ts';
+import type { CaseEnd, CaseRun, RawClient, UpstreamConnection } from './ends.ts';
 
 export type Step<End> = (end: End, run: CaseRun) => unknown;
 export type Script<End> = Step<End> | readonly Step<End>[];

@@ -1,14 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import v8 from 'node:v8';
-import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import type { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import { usedBytes } from '../../../support/garbage.ts';
 import type { Peer } from '../../../support/wire/peer.ts';
 import { SWITCHING, UPGRADE, useStand } from '../stand.ts';
 
 const stand = useStand();
-v8.setFlagsFromString('--expose-gc');
-const collectGarbage = vm.runInNewContext('gc') as () => void;
 
 const HEAD_BYTES = 55_000;
 const LARGE = UPGRADE.replace(/\r\n$/, `X: ${'x'.repeat(HEAD_BYTES)}\r\n\r\n`);
@@ -16,15 +12,6 @@ const LIMITS = { headBytes: 64 * 1024 };
 
 /** Accepts at the end of the head, and keeps none of it. */
 const accepting = { upstream: (peer: Peer) => peer.head().then(() => peer.send(SWITCHING)), limits: LIMITS };
-
-async function usedBytes(): Promise<number> {
-  for (let i = 0; i < 3; i += 1) {
-    await nextTurn();
-    collectGarbage();
-  }
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 it('an open WebSocket keeps a few kilobytes, nothing of its handshake', { timeout: 60_000 }, async () => {
   const count = 100;

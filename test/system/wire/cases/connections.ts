@@ -23,8 +23,8 @@ import {
 import { methodOf } from '../message-reader.ts';
 import type { DataPathCase } from '../run-case.ts';
 import { finals, finish, send, takeRequest, tunnelCame, untilEnded } from '../steps.ts';
-import { closedAsAnnounced } from './contents.ts';
-import { continueInChunks } from './interim-and-early.ts';
+import { closedAsAnnounced } from './heads-and-contents.ts';
+import { continueInChunks } from './interim-and-sidecar-only.ts';
 
 /** Answers with what was asked, so that a swapped answer shows. */
 const echoingTargets = answeringWith((asked) => {

@@ -1,11 +1,9 @@
 import { expect } from 'vitest';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
-import type { CaseEnd } from '../case-end.ts';
 import { answering, MEBIBYTE, NOISE, OK, request, requestWith, response } from '../compose.ts';
-import type { RawClient } from '../raw-client.ts';
+import type { CaseEnd, RawClient, UpstreamScript } from '../ends.ts';
 import type { ClientScript, DataPathCase } from '../run-case.ts';
-import type { UpstreamScript } from '../scripted-upstream.ts';
 import {
   bodyCame,
   contentCame,

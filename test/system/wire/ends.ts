@@ -1,11 +1,157 @@
+/** Both ends of a run of a case: a client and an upstream that send exactly the bytes of their scripts. */
+
 import type { Server as HttpServer } from 'node:http';
-import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createSecureServer } from 'node:tls';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect as connectSecure, createServer as createSecureServer } from 'node:tls';
+import { resetConnection } from '../../../src/tls/connection-end.ts';
 import { listening } from '../../support/net.ts';
-import { CaseEnd } from './case-end.ts';
-import type { CaseRun, EndingSeen } from './case-run.ts';
-import { fieldOf, type Message } from './message-reader.ts';
+import { SplitWriter } from '../../support/wire/split-writer.ts';
+import { fieldOf, isInterim, type Message, MessageReader, methodOf, type ReaderOptions } from './message-reader.ts';
 import { playSteps, type Script } from './steps.ts';
+
+/** How a side's connection was ended by its peer, as far as it has been. */
+export type EndingSeen = 'open' | 'fin' | 'reset';
+
+/** What both ends of one run of one case share: its token, what came to the upstream, and where to wait for it. */
+export class CaseRun {
+  /** Carried in each request as `X-Case`, so that one upstream serves many runs at once. */
+  readonly token: string;
+  readonly requests: Message[] = [];
+  readonly upstreamConnections: { readonly ending: EndingSeen; readonly raw: string; readonly tunnel: string }[] = [];
+  /** What the ends saw that is not in a message, e.g. WebSocket messages; compared like the rest. */
+  readonly notes: string[] = [];
+  /** Offset at which the client's or the upstream's bytes are sent in two segments. */
+  readonly splitRequestAt: number | undefined;
+  readonly splitResponseAt: number | undefined;
+  failure: unknown;
+  readonly #waiters = new Set<() => void>();
+
+  constructor(token: string, split: { readonly request?: number; readonly response?: number } = {}) {
+    this.token = token;
+    this.splitRequestAt = split.request;
+    this.splitResponseAt = split.response;
+  }
+
+  notify(): void {
+    for (const waiter of [...this.#waiters]) waiter();
+  }
+
+  /** Resolves once `condition` holds, which is looked at again at each `notify`. Unbounded: the case has a deadline. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!condition()) return;
+        this.#waiters.delete(look);
+        resolve();
+      };
+      this.#waiters.add(look);
+      look();
+    });
+  }
+
+  note(text: string): void {
+    this.notes.push(text);
+    this.notify();
+  }
+}
+
+const KEPT_RAW_BYTES = 1_048_576;
+
+/** One end of a connection of a run: sends exactly the bytes that it is given, and reads messages as RFC 9112 says. */
+export class CaseEnd {
+  readonly run: CaseRun;
+  readonly socket: Socket;
+  ending: EndingSeen = 'open';
+  /** The first MiB of all that came, as latin1. */
+  raw = '';
+  protected readonly reader: MessageReader;
+  readonly #writer: SplitWriter;
+
+  constructor(socket: Socket, run: CaseRun, splitAt: number | undefined, options: ReaderOptions) {
+    this.run = run;
+    this.socket = socket;
+    this.#writer = new SplitWriter(socket, splitAt);
+    this.reader = new MessageReader(options);
+    socket.on('data', this.onBytes);
+    socket.on('end', () => this.onEnded('fin'));
+    socket.on('error', () => this.onEnded('reset'));
+    socket.on('close', () => this.onEnded('reset'));
+  }
+
+  get tunnel(): string {
+    return this.reader.tunnel;
+  }
+
+  /** Resolves when the bytes are in the kernel. Strings are latin1. */
+  async send(data: string | Buffer): Promise<void> {
+    await this.#writer.write(data);
+  }
+
+  reset(): void {
+    this.onEnded('reset');
+    resetConnection(this.socket);
+  }
+
+  /** Waiting for what cannot come any more fails at once, and shows what came instead. */
+  async until(condition: () => boolean): Promise<void> {
+    await this.run.until(() => condition() || this.ending !== 'open');
+    if (!condition())
+      throw new Error(`the connection has ended (${this.ending}) after ${JSON.stringify(this.raw.slice(0, 600))}`);
+  }
+
+  protected readonly onBytes = (bytes: Buffer): void => {
+    if (this.raw.length < KEPT_RAW_BYTES) this.raw += bytes.toString('latin1', 0, KEPT_RAW_BYTES - this.raw.length);
+    this.reader.push(bytes);
+  };
+
+  protected onEnded(ending: EndingSeen): void {
+    if (this.ending !== 'open') return;
+    this.ending = ending;
+    if (ending === 'fin') this.reader.end();
+    this.run.notify();
+  }
+}
+
+export class RawClient extends CaseEnd {
+  /** Reads what this client itself sends, to know which response answers HEAD. */
+  readonly #sent = new MessageReader({ kind: 'request', onProgress: () => undefined });
+
+  /** `ca`: authority of the certificate on that port, to speak TLS. */
+  constructor(port: number, run: CaseRun, ca?: string) {
+    // Half-open, so that a FIN from the other side does not end this one: each end is a line of the script.
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    super(ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' }), run, run.splitRequestAt, {
+      kind: 'response',
+      requestMethod: () => this.#methodToAnswer(),
+      onProgress: () => run.notify(),
+    });
+  }
+
+  get responses(): readonly Message[] {
+    return this.reader.messages;
+  }
+
+  get problem(): string | undefined {
+    return this.reader.problem;
+  }
+
+  /** `{case-token}` becomes the run's token. */
+  override async send(data: string | Buffer): Promise<void> {
+    const bytes =
+      typeof data === 'string' ? Buffer.from(data.replaceAll('{case-token}', this.run.token), 'latin1') : data;
+    this.#sent.push(bytes);
+    await super.send(bytes);
+  }
+
+  get finals(): readonly Message[] {
+    return this.responses.filter((response) => !isInterim(response));
+  }
+
+  #methodToAnswer(): string {
+    const request = this.#sent.messages[this.finals.length];
+    return request === undefined ? 'GET' : methodOf(request);
+  }
+}
 
 const TOKEN = /\r\nx-case: *([\w-]+)\r\n/i;
 
