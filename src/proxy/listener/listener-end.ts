@@ -13,17 +13,15 @@ const ACCEPT_LIMIT_MS = 2_000;
 const RETRANSMISSION_MS = 300;
 
 /**
- * Closes a listener without resetting clients. On close, the kernel resets every connection in the accept queue,
- * including the requests that may have arrived on it. On a busy machine the process may be suspended at any moment. So
- * the queue must hold only our own connection when it is dropped, and nothing else may enter before that:
+ * Closes a listener without resetting clients. On close, the kernel resets every connection in the accept queue, with
+ * the requests that may have arrived on it. So the queue must hold only our own connection then:
  *
- * 1. A connection of our own enters the queue, and the backlog is set to its minimum. The queue is then full (it is
- *    when it holds more than `backlog`), and stays full until its last connection is accepted: no other can enter.
- * 2. /proc shows the queue's length. When all but one are accepted, and ours is not among them, only ours is left:
- *    the listener closes.
- * 3. If ours was not the last one, repeat.
- * 4. A client whose final ACK met the full queue is not in it, but believes that it is connected. It enters when it
- *    retransmits. So the listener stays open for that long, and then repeats.
+ * 1. A connection of our own enters, and the backlog is set to its minimum. The queue is then full (it holds more than
+ *    `backlog`) until its last connection is accepted: no other can enter.
+ * 2. /proc shows its length. When all but one are accepted, and ours is not among them, only ours is left: the listener
+ *    closes. If ours was not the last one, repeat.
+ * 3. A client whose final ACK met the full queue believes that it is connected, and enters when it retransmits. So the
+ *    listener stays open for that long, and then repeats.
  *
  * Meanwhile other clients get no answer to their SYN; they retry a second later, and are refused. A short queue that is
  * not full would not work: the kernel would answer with SYN cookies, and no table shows which clients hold one.

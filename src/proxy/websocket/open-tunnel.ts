@@ -15,15 +15,11 @@ export type TunnelOutcome = 'closed' | 'cut';
 
 /**
  * One WebSocket between client and upstream. The tunnel follows the frames of both, so that it can close them in order
- * (RFC 6455 §7.1.2) with close frames of its own. Such a frame goes only between two frames of the peer that it
- * replaces, and nothing is sent after it (§5.5.1):
+ * (RFC 6455 §7.1.2) with close frames of its own, each between two frames of the peer that it replaces (§5.5.1):
  *
- * 1. The upstream gets the first close frame, as if its client went away. From then on nothing from the client is
- *    passed on.
- * 2. What the upstream still sends is passed on up to its own close frame, so no message that the upstream considers
- *    delivered is lost.
- * 3. In place of that close frame the client gets one with 1001: clients reconnect after that code.
- * 4. When the client has answered, both connections end.
+ * 1. The upstream gets the first, as if its client went away. From then on nothing from the client is passed on.
+ * 2. What the upstream still sends is passed on up to its own close frame: no delivered message is lost.
+ * 3. In place of that, the client gets one with 1001, after which clients reconnect. When it has answered, both end.
  *
  * If a side does not reach the end of a frame or does not answer in time, the tunnel proceeds without it. A stream that
  * cannot be followed as frames is cut.
