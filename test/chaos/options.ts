@@ -1,4 +1,3 @@
-/** The command lines of the chaos run and of the soak. */
 import { readOptions, toNumber } from '../support/load/options.ts';
 
 export const USAGE = `npm run chaos -- [options]

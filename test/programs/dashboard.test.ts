@@ -1,7 +1,4 @@
-/**
- * The exposition, the dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query
- * must return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
- */
+/** Exposition, dashboard and rules on a real Prometheus: every query returns data, every rule finds its series. Needs `prometheus`. */
 
 import { spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';

@@ -1,7 +1,4 @@
-/**
- * A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three must agree on the address of the
- * client.
- */
+/** A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three must agree on the address of the client. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * A real Tomcat of ten request threads whose calls hang, deadlock and burn a processor: `top`, the page's verdict and the
- * thread dumps name it within ten seconds, with G1 on each JDK of the machine. Needs Debian's `tomcat10-admin`.
- */
+/** A real Tomcat of ten threads whose calls hang, deadlock and burn: named within ten seconds, on each JDK. Needs `tomcat10-admin`. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Applications of a real Tomcat that trust loopback, with a sidecar on the same machine: what clients of another address can reach,
- * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`.
- */
+/** Applications of a real Tomcat that trust loopback: what others can reach, and the remedies of docs/tomcat.md. Needs `tomcat10`. */
 
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

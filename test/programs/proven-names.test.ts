@@ -1,7 +1,4 @@
-/**
- * Another user's name beside an accepted login, on a real Tomcat that caches principals in its sessions: it accepts the login
- * cookie and ignores the password. Needs Debian's `tomcat10`.
- */
+/** Another user's name beside an accepted login, on a real Tomcat, which then ignores the password. Needs Debian's `tomcat10`. */
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';

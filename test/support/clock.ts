@@ -4,7 +4,6 @@ const START_EPOCH_MS = Date.UTC(2026, 2, 1, 8);
 
 /** A clock that stands still until a test moves it. It starts at 2026-03-01T08:00:00.000Z. */
 export class ManualClock implements Clock {
-  /** The monotonic time. */
   ns: number;
   readonly #startNs: number;
   readonly #startEpochMs: number;

@@ -10,7 +10,6 @@ export async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The port of `host:port`. */
 export function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1));
 }

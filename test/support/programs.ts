@@ -1,7 +1,4 @@
-/**
- * Programs of Debian that tests start, and the packages that have them. Tests of a missing program are skipped, and the
- * end of the run says which, and how to install it. With D2S_REQUIRE_PROGRAMS=1 they fail.
- */
+/** Debian's programs that tests start. Tests of a missing one are skipped, and told at the end; with D2S_REQUIRE_PROGRAMS=1 they fail. */
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

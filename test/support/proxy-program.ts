@@ -11,9 +11,7 @@ import { exitOf, stopProcess } from './sidecar-process.ts';
 
 const NGINX_TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-/**
- * `text`: directives inside nginx' `http {}`, or everything of HAProxy's after `defaults`. `address`: where it listens once it is ready.
- */
+/** `text`: directives in nginx' `http {}`, or HAProxy's after `defaults`. `address`: where it listens once it is ready. */
 export async function startProxyProgram(
   defer: Defer,
   program: 'nginx' | 'haproxy',

@@ -1,7 +1,4 @@
-/**
- * The warning about the Node.js that runs the tests, if that has known vulnerabilities. The tests of other things leave it out;
- * test/system/runtime-warning.test.ts is about it.
- */
+/** The warning about a vulnerable Node.js that runs the tests; test/system/runtime-warning.test.ts is about it. */
 import { describeHoles } from '../../src/base/advisories.ts';
 
 export const RUNTIME_WARNING: string | undefined = describeHoles(process.versions.node);

@@ -25,10 +25,7 @@ export interface Connecting {
 
 const OPENING = 64;
 const PAUSE_AFTER_REFUSAL_MS = 20;
-/**
- * The attacker's link, about a gigabit a second. Larger floods are the job of a firewall in front of the sidecar; and on one machine
- * they would take the processor from the users and the upstream, as a raw TCP relay shows as well.
- */
+/** About a gigabit a second: a larger flood is a firewall's job, and would take the processor from the users and the upstream. */
 const LINK_BYTES_PER_MS = 100_000;
 
 /** Opens connections for a flood, counts their cost, and resets the remaining ones at the end. */
@@ -60,7 +57,6 @@ export class Attacker {
     for (const socket of this.#open) reset(socket);
   }
 
-  /** From now on connections speak TLS. */
   overTls(): this {
     this.#isTls = true;
     return this;

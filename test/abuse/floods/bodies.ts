@@ -1,4 +1,3 @@
-/** Bodies of Comet that are expensive to read, and pipelined requests. */
 import type net from 'node:net';
 import zlib from 'node:zlib';
 import { type Fields, toHead } from '../../support/load/heads.ts';

@@ -1,4 +1,3 @@
-/** Clients that are slow, and clients that connect often. */
 import { randomBytes } from 'node:crypto';
 import type net from 'node:net';
 import { toHead } from '../../support/load/heads.ts';

@@ -6,20 +6,14 @@ import { ATTACKER_CREDENTIAL } from '../plant.ts';
 export interface Flood {
   readonly name: string;
   readonly what: string;
-  /**
-   * `tls`: clients speak TLS. `pkcs12`: the same, with a certificate in a PKCS #12 file. `monitor`: the monitoring port
-   * requires passwords, and an honest reader is measured like an honest user.
-   */
+  /** `pkcs12`: `tls` with a PKCS #12 file. `monitor`: that port requires passwords, and an honest reader is measured, too. */
   readonly setting?: 'tls' | 'monitor' | 'pkcs12';
   /** The attacker is a trusted proxy, which names clients in this way. Some paths are denied. */
   readonly clientAddress?: 'x-forwarded-for' | 'forwarded' | 'proxy-protocol';
   /** Permitted growth of memory; without it, up to the limit of the cgroup. */
   readonly maxGrowthBytes?: number;
   readonly maxSessions?: number;
-  /**
-   * By how much the others' slowest call may exceed that in calm; 200 ms by default. More where hundreds of connections arrive at
-   * once: accepting them takes its time.
-   */
+  /** By how much the others' slowest call may exceed that in calm (200 ms); more where accepting hundreds of connections takes its time. */
   readonly worstPlusMs?: number;
   /** Extra time for a read of the monitoring port, beyond the other bounds. */
   readonly monitorWaitMs?: number;

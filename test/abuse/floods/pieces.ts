@@ -36,7 +36,6 @@ function byteChunks(target: string, fields: Fields = { 'Transfer-Encoding': 'chu
     );
 }
 
-/** Names that only ever fail, without a login. */
 async function failingNames(attacker: Attacker): Promise<void> {
   let nth = 0;
   await attacker.repeatOnConnections(8, async (socket) => {
@@ -47,7 +46,6 @@ async function failingNames(attacker: Attacker): Promise<void> {
   });
 }
 
-/** Requests in turn, on four connections. */
 function inTurn(...requests: readonly string[]): Flood['attack'] {
   const all = requests.map((request) => Buffer.from(request, 'latin1'));
   return async (attacker) => {

@@ -1,4 +1,3 @@
-/** Floods of the monitoring port, and of a port that speaks TLS. */
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';

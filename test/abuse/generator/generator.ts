@@ -1,7 +1,4 @@
-/**
- * Floods that nobody has written: each kind of piece by itself, against sidecars of their own. What a kind costs is the
- * processor time of the sidecar.
- */
+/** Floods that nobody has written: each kind of piece alone, against sidecars of their own, whose processor time is its cost. */
 import { readFileSync } from 'node:fs';
 import type net from 'node:net';
 import path from 'node:path';

@@ -18,7 +18,6 @@ export interface Kind {
   build(): Buffer;
 }
 
-/** For comparison. */
 export const ONE_FIELD = 'a head of one long field';
 
 const HEAD_BYTES = 60_000;

@@ -39,7 +39,6 @@ export interface FloodResult {
   readonly hasLateName: boolean | undefined;
 }
 
-/** What all floods of a run share. */
 export interface Ground {
   readonly sidecar: Omit<SidecarParts, 'port' | 'monitorPort'>;
   readonly users: OrderedProcess;
@@ -81,7 +80,6 @@ export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResul
   }
 }
 
-/** Beside honest users: calm, flood, recovery. */
 async function measureFlood(
   { name }: Flood,
   { users, isShort, sidecar: { core, folder } }: Ground,

@@ -1,4 +1,3 @@
-/** The configuration of a flood's sidecar. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

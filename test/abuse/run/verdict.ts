@@ -1,4 +1,3 @@
-/** The bounds that a flood must not exceed. */
 import type { Flood } from '../floods/flood.ts';
 import { CALM, FLOOD } from '../plant.ts';
 import type { CallSummary } from '../users/call-log.ts';

@@ -70,10 +70,7 @@ function answerComet(request: IncomingMessage, response: ServerResponse, query: 
   });
 }
 
-/**
- * A WebSocket, accepted for every client: the Bayeux handshake authenticates. It answers some plain messages, up to the
- * first frame that is compressed or fragmented. From then on it reads and drops, so that it is never slower than the sidecar.
- */
+/** Accepts every WebSocket and answers some plain messages; from the first compressed or fragmented frame on it reads and drops. */
 function acceptSocket(request: IncomingMessage, socket: Duplex): void {
   const { 'sec-websocket-key': key = '', 'sec-websocket-extensions': offered = '', authorization } = request.headers;
   const extensions = offered.includes('permessage-deflate') ? ['Sec-WebSocket-Extensions: permessage-deflate'] : [];

@@ -33,10 +33,7 @@ const LOGIN_EVERY_MS = 1_000;
 const LOOP_EVERY_MS = 20;
 const FAILURES_TOLD = 3;
 
-/**
- * Small calls at a steady rate. A call is due at its time, whether the previous one on its connection is answered or not, and its
- * duration counts from then: all calls of a second notice a pause in that second.
- */
+/** Small calls at a steady rate: each is due, and timed, from its own moment, so that all calls of a second notice a pause in it. */
 export class Crowd {
   readonly #parts: CrowdParts;
   readonly #agents: http.Agent[] = [];
@@ -86,7 +83,6 @@ export class Crowd {
     );
   }
 
-  /** Calls due from now on count for this phase. */
   enter(phase: string): void {
     this.#phase = phase;
   }

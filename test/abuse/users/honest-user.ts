@@ -30,7 +30,6 @@ export async function call({ port, isTls, agent }: Line, path: string, options: 
   return answer.body;
 }
 
-/** A WebSocket: one message there, one back. */
 export async function openChannel({ port, isTls }: Line) {
   const socket = new WebSocket(`${isTls ? 'wss' : 'ws'}://127.0.0.1:${port}${COMET_PATH}`, {
     headers: { Authorization: HONEST_CREDENTIAL },
@@ -64,7 +63,6 @@ interface Reply {
   readonly successful?: boolean;
 }
 
-/** A Comet client that counts the values that it receives. */
 export class CometUser {
   values = 0;
   isOn = true;

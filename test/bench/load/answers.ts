@@ -1,4 +1,3 @@
-/** The answers of the upstreams. */
 export const SMALL_ANSWER = '{"returnCode":0,"parameters":[{"type":"INT","value":42},{"type":"TEXT","value":"abc"}]}';
 export const POLL_ANSWER = '[{"channel":"/meta/connect","id":"1","successful":true}]';
 export const ANSWER_1M = Buffer.alloc(1024 * 1024, '0123456789abcdef');

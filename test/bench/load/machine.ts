@@ -1,4 +1,3 @@
-/** The measuring machine, and the cores of its programs. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
@@ -36,10 +35,7 @@ function packageVersion(name: string): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/**
- * Reserves one core for the peers and moves the harness, with everything it starts, to the others. Returns the peers' core;
- * undefined if there is only one, or no `taskset`.
- */
+/** Moves this process and its children off the first core, and returns that; undefined if there is only one, or no `taskset`. */
 export function takeCores(): number | undefined {
   const status = readFileSync('/proc/self/status', 'latin1');
   const [peerCore, ...others] = parseCores(/^Cpus_allowed_list:\s+(.+)$/m.exec(status)?.[1] ?? '');

@@ -39,7 +39,6 @@ async function run(options: Options, processes: Processes, folder: string): Prom
   return options.isShort ? judge(all) : 0;
 }
 
-/** The exit code of the short form. */
 function judge(all: readonly Measured[]): number {
   const read = ratio(figure('sidecar', 'cpuUs'), figure('http-proxy', 'cpuUs'));
   const spread = spreadOf(all.flatMap(({ result }) => valuesOf(result, read)));

@@ -1,4 +1,3 @@
-/** Ports of this machine: finds free ones, and waits for listeners. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -85,16 +85,12 @@ export function* fewNames(count: number): Generator<string> {
   for (let i = 0; i < count; i += 1) yield rpcRequest(i % 10, Math.floor(i / 10) % 10);
 }
 
-/** The number of calls of `manyNames`. */
 export const MANY_CALLS = 200_000;
 const USERS = 10_000;
 const NAMES = 2_000;
 const NAMES_OF_USER = 10;
 
-/**
- * 10,000 users with ten RPCs each out of 2,000, the same as wrk.lua makes; all of it twice: a session first counts its calls in
- * batches of 16, so all timers exist only after the second time.
- */
+/** 10,000 users with ten RPCs each out of 2,000, as in wrk.lua, twice: a session first counts in batches of 16. */
 export function* manyNames(): Generator<string> {
   for (let i = 0; i < MANY_CALLS; i += 1) yield rpcRequest(i % NAMES, Math.floor(i / NAMES_OF_USER) % USERS);
 }
@@ -104,10 +100,7 @@ const CALLS_AT_ONCE = 64;
 /** About the number of calls of `unevenCalls`. */
 export const UNEVEN_CALLS = (USERS * CALLS_AT_ONCE) / 2;
 
-/**
- * More of the same calls, a different number for each user: as in production, sessions then do not all count in the same
- * second, and a short measurement sees the average.
- */
+/** The same calls, a different number for each user: as in production, sessions then do not all count in the same second. */
 export function* unevenCalls(): Generator<string> {
   for (let i = 0; i < CALLS_AT_ONCE; i += 1) {
     for (let user = 0; user < USERS; user += 1) {

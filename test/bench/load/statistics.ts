@@ -1,4 +1,3 @@
-/** The figures of one value over several rounds. */
 export interface Spread {
   readonly median: number;
   readonly min: number;

@@ -48,7 +48,6 @@ export class Book {
     this.lifeTally(life).connected += 1;
   }
 
-  /** Bytes that arrived after the end of a call. */
   stray(id: string, bytes: number): void {
     this.differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`);
   }
@@ -159,10 +158,7 @@ export class Book {
     this.differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected}`);
   }
 
-  /**
-   * If the upstream answers before it has read the request, and then closes, the client's connection ends
-   * as well. The upstream neither reads nor counts what the client sends at that moment.
-   */
+  /** An upstream that answers early and then closes neither reads nor counts what the client sends at that moment. */
   #isUnread({ kind, outcome, status, hasAnswerBegun, before }: Entry, seen: Seen | undefined): boolean {
     if (kind === 'socket' || outcome !== 'failed' || status !== 0 || hasAnswerBegun) return false;
     return seen === undefined && before !== undefined && planCall(this.#seed, before).fault === 'early-close';

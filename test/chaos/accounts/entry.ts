@@ -1,4 +1,3 @@
-/** A client's record of one finished call or WebSocket. */
 import type { CallKind } from '../truth/call-plan.ts';
 
 /**

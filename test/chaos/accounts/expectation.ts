@@ -1,4 +1,3 @@
-/** The permitted endings of a call, by its plan. */
 import type { CallPlan } from '../truth/call-plan.ts';
 import { isWithin, type SocketPlan } from '../truth/socket-plan.ts';
 import type { Entry, Outcome } from './entry.ts';
@@ -51,10 +50,7 @@ function socketOutcomesOf({ fault }: SocketPlan): readonly Outcome[] {
   return isWithin(fault) ? ['failed', 'problem', 'answered'] : ['answered'];
 }
 
-/**
- * Whether the previous call may have left the upstream's connection closing: a request sent on it just then gets a 502, since
- * the upstream may have executed it (docs/architecture.md).
- */
+/** Whether a request just after this call may get a 502: its upstream's connection may be closing (docs/architecture.md). */
 export function leavesConnectionClosing({ fault }: CallPlan): boolean {
   return fault === 'half-close' || fault === 'twice' || fault === 'close-after' || fault === 'early-close';
 }

@@ -1,4 +1,3 @@
-/** Reads the answer to one planned call and verifies every byte. */
 import {
   BodySeen,
   fieldOf,

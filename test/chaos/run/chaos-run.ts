@@ -136,7 +136,6 @@ export class ChaosRun {
     this.#sidecar = undefined;
   }
 
-  /** Lets all clients finish, and compares everything; resolves to the sidecar's figures. */
   async #quiet(): Promise<Figures> {
     const { crowd, book } = this.#parts;
     const { differences, windows } = book;

@@ -16,10 +16,7 @@ export interface UpstreamFault {
   readonly forMs: number;
 }
 
-/**
- * How a stage of chaos ends. `quiet`: all clients stop, and every number is compared. `term`, `kill`: the sidecar ends
- * by that signal under load.
- */
+/** How a stage of chaos ends: all clients stop, and every number is compared; or the sidecar ends by that signal under load. */
 export type StageEnd = 'quiet' | 'term' | 'kill';
 
 export interface Stage {

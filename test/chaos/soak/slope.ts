@@ -17,10 +17,7 @@ export function medians(points: readonly Point[], spanS: number): Point[] {
   return [...spans].map(([span, values]) => ({ atS: (span + 0.5) * spanS, value: medianOf(values) }));
 }
 
-/**
- * The median of the slopes through all pairs of points (Theil 1950, Sen 1968), in units an hour: a few outliers, up to 29 % of the
- * points, do not move it. Undefined for fewer than two points.
- */
+/** The median of the slopes through all pairs of points (Theil 1950, Sen 1968), an hour; undefined for fewer than two points. */
 export function slopeAnHour(points: readonly Point[]): number | undefined {
   const slopes: number[] = [];
   for (const [i, first] of points.entries()) {

@@ -1,14 +1,8 @@
-/**
- * The plan of one call: what its client sends and does, and what the upstream answers and does to it. All of it follows from the
- * seed and the call's id, so client and upstream know it without communicating, and any change in between shows.
- */
+/** The plan of one call, of client and upstream. It follows from seed and id, so both know it, and any change in between shows. */
 import type { Random } from '../../support/fuzz/random.ts';
 import { randomOf } from './pattern.ts';
 
-/**
- * Clients never abort `rpc`, `object` and `page` (unclassified) calls, so that the sidecar's counts of them are known
- * exactly; clients abort `sba` calls and `comet` polls.
- */
+/** Clients abort only `sba` calls and `comet` polls, so that the sidecar's counts of the others (`page`: unclassified) are exact. */
 export type CallKind = 'rpc' | 'sba' | 'object' | 'page' | 'comet';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'HEAD';
@@ -54,7 +48,6 @@ export interface CallPlan {
         readonly byReset: boolean;
       }
     | undefined;
-  /** The client closes its sending side after the request. */
   readonly halfCloses: boolean;
   readonly readsSlowly: boolean;
 }

@@ -4,7 +4,6 @@ import { fieldOf, type Head, type Message, statusOf } from '../../system/wire/me
 import type { CallKind, CallPlan } from './call-plan.ts';
 import { patternOf } from './pattern.ts';
 
-/** The field that carries the call's id. */
 export const ID_FIELD = 'X-Chaos';
 const HOST = 'plant.example';
 const COMET_CLIENTS = 200;
@@ -25,7 +24,6 @@ export function answerLines({ id, kind, method, answer }: CallPlan): string[] {
   return [start, `${ID_FIELD}: ${id}`, 'Cache-Control: no-store', ...length, `X-Chaos-Note: an odd; value, of ${id}`];
 }
 
-/** Whether the sidecar answered instead of the upstream. */
 export function isProblem(head: Head): boolean {
   return fieldOf(head, ID_FIELD) === undefined && fieldOf(head, 'proxy-status')?.startsWith('d2-sidecar;') === true;
 }

@@ -31,7 +31,6 @@ export function patternOf(seed: number, label: string, bytes: number): Buffer {
   return pattern;
 }
 
-/** A body that is compared with the expected bytes as it arrives. */
 export class PlannedBody extends BodySeen {
   /** What is wrong and where, e.g. `byte 17 is 0x41, not 0x42`. */
   wrong: string | undefined;

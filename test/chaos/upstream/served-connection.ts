@@ -7,7 +7,6 @@ import type { UpstreamParts } from './scripted-upstream.ts';
 import { ServedCall } from './served-call.ts';
 import { ServedSocket } from './served-socket.ts';
 
-/** One connection from the sidecar: request after request, or a WebSocket. */
 export class ServedConnection {
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
@@ -64,7 +63,6 @@ export class ServedConnection {
     }
   }
 
-  /** Tells the call how much of its request has arrived. */
   #read(): void {
     const [request] = this.#requests.messages;
     if (request !== undefined && this.#served instanceof ServedCall) this.#served.onRead(request);

@@ -32,7 +32,6 @@ exec 9>&-; wait; cat /run/told`;
 const RESTARTS_AND_UPGRADE = `for n in $(seq ${RESTARTS}); do systemctl restart d2-sidecar; sleep 1; done
 dpkg --install build/newer/*.deb > /dev/null`;
 
-/** What steady-clients.mjs prints. */
 interface SteadyClients {
   readonly answered: number;
   readonly failed: readonly string[];

@@ -53,7 +53,6 @@ async function audit(registry: string, ...flags: string[]) {
   return { code, stdout, stderr };
 }
 
-/** Changes a file of the copy for one test. */
 function edit(file: string, from: RegExp, to: string): void {
   const target = path.join(copy, file);
   const text = readFileSync(target, 'utf8');

@@ -1,7 +1,4 @@
-/**
- * The npm package as its user gets it: packed by `npm pack` from a copy of the sources, so that the project's dist/ is not rebuilt during
- * other tests, and installed into an empty folder far from the project's node_modules.
- */
+/** The npm package as its user gets it: packed from a copy of the sources, installed far from the project's node_modules. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,4 @@
-/**
- * Client certificates before a real Tomcat 10 whose SSLValve and CLIENT-CERT login read what the sidecar writes. Needs
- * Debian's `tomcat10`.
- */
+/** Client certificates before a real Tomcat 10 with SSLValve and CLIENT-CERT. Needs Debian's `tomcat10`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

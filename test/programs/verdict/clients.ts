@@ -36,7 +36,6 @@ async function connect(listen: string): Promise<net.Socket> {
   return socket;
 }
 
-/** Clients that take 20 MB only after a pause. */
 export function readSlowly(listen: string): Promise<unknown> {
   const head = toHead(`GET ${REST}sba/E.Files/Download?param=20000000`, { Authorization: ANNA, Connection: 'close' });
   return times(4, async () => {
@@ -48,7 +47,6 @@ export function readSlowly(listen: string): Promise<unknown> {
   });
 }
 
-/** Clients that send two bytes of content with a pause between them. */
 export function sendSlowly(listen: string): Promise<unknown> {
   const fields = { Authorization: ANNA, 'Content-Type': 'application/json', 'Content-Length': 2, Connection: 'close' };
   return times(4, async () => {

@@ -1,7 +1,4 @@
-/**
- * A healthy server under load, with garbage collections, a reload and single errors, is never blamed. `D2S_HEALTHY_MINUTES=10` runs as
- * long as a release has to.
- */
+/** A healthy server under load, with collections, a reload and single errors, is never blamed; for `D2S_HEALTHY_MINUTES`. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';

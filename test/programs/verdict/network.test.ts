@@ -105,7 +105,6 @@ function onTheNetwork(chromium: Chromium): void {
       command: [...(await createNetwork(until)), process.execPath],
     }));
 
-  /** A server whose every call fails. */
   const failing = async (until: Defer, server: net.Server): Promise<Trouble> => {
     until(() => server.close());
     const url = `http://${HOST}:${await listening(server)}/smartWeb`;

@@ -12,7 +12,6 @@ import type { SidecarProcess } from '../../support/sidecar-process.ts';
 
 const run = promisify(execFile);
 
-/** How soon the verdict has to name the trouble. */
 const WITHIN = { timeout: 12_000, interval: 200 };
 /** The addresses of the two ends of a cable between this machine and a network namespace. */
 const OUTSIDE = '10.244.77.1';
@@ -28,11 +27,9 @@ export function expected(code: VerdictCode, subject: Verdict['subject'], text: R
   return { code, subject, text };
 }
 
-/** What the sidecar stands before, and what happens then. */
 export interface Trouble {
   readonly url: string;
   readonly config?: object;
-  /** Runs the sidecar's program. */
   readonly command?: readonly string[];
   readonly application?: string;
   /** Need not end before the verdict is right. */

@@ -1,7 +1,4 @@
-/**
- * The situations that operators meet, each by real processes: within 12 s the verdict names the culprit, and the page shows the same
- * sentence. No trouble ends as `fine`. The network and TLS are in network.test.ts.
- */
+/** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts, too. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';

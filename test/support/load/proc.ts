@@ -17,10 +17,7 @@ export interface ProcessStat {
   readonly cpuUs: number;
 }
 
-/**
- * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold spaces and brackets, so fields
- * are counted from the last `)`. Throws for a malformed line.
- */
+/** A line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ...`: the name may hold spaces and brackets. Throws for a malformed line. */
 export function parseStat(line: string): ProcessStat {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);

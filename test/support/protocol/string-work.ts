@@ -1,9 +1,6 @@
 type Methods = Record<string, (...values: unknown[]) => unknown>;
 
-/**
- * How many strings and matches `work` makes by methods of the runtime, each member of a `split` counted. Unlike its time,
- * the number is the same on each machine.
- */
+/** How many strings and matches `work` makes by methods of the runtime: unlike its time, the same on each machine. */
 export function stringsMadeBy(work: () => unknown): number {
   let count = 0;
   const restore: (() => void)[] = [];

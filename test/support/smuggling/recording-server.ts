@@ -6,10 +6,7 @@ import type { Defer } from '../deferred.ts';
 /** Requests for this path are answered without reading their body: the start of a CL.0 or 0.CL desync. */
 export const EARLY_PATH = '/early';
 
-/**
- * A Node server that answers each request with its own reading of it, e.g. `X-Seen: POST /m 5:aaf4c61ddcc5`: method,
- * target, length and SHA-1 of the body (`-`: not read).
- */
+/** Answers each request with its own reading of it, `X-Seen: POST /m 5:aaf4c61ddcc5`: length and SHA-1 of the body (`-`: not read). */
 export async function startRecordingServer(defer: Defer, listen: ListenOptions): Promise<http.Server> {
   const server = http.createServer((request, response) => {
     if (request.url === EARLY_PATH) {

@@ -1,7 +1,4 @@
-/**
- * Real servers behind the sidecar: Node in this process; Tomcat, nginx and haproxy from Debian's packages, each in
- * a process of its own with everything in a temporary folder. nginx and haproxy have a recording server behind them.
- */
+/** Real servers behind the sidecar, with everything in a temporary folder; nginx and haproxy have a recording server behind them. */
 import { spawnSync } from 'node:child_process';
 import type net from 'node:net';
 import { join } from 'node:path';
@@ -12,7 +9,6 @@ import { startProxyProgram } from '../proxy-program.ts';
 import { startTomcat } from '../tomcat/tomcat.ts';
 import { EARLY_PATH, startRecordingServer } from './recording-server.ts';
 
-/** Starts a server; resolves to its address. */
 export type StartServer = (defer: Defer) => Promise<net.NetConnectOpts>;
 
 const isInstalled = (program: string) => spawnSync(program, ['-v']).error === undefined;

@@ -12,7 +12,6 @@ const PATIENCE_MS = 1_500;
 /** Then it leaves after this time. */
 const LIMIT_MS = 6_000;
 
-/** The sidecar's record of one request. */
 export interface CountedExchange {
   readonly method: string;
   readonly target: string;
@@ -22,7 +21,6 @@ export interface CountedExchange {
   ending: Ending['kind'] | 'none';
 }
 
-/** One client connection and its result. */
 export interface Played {
   /** What the client received; latin1. */
   readonly received: string;

@@ -1,7 +1,4 @@
-/**
- * A strict reading of a client's bytes by RFC 9112, written independently of `src/protocol/http1` and of every server: what it
- * refuses may be refused, what it accepts must be read like this or refused.
- */
+/** A strict reading by RFC 9112, independent of `src/protocol/http1`: what it accepts must be read like this or refused. */
 
 export interface StrictRequest {
   readonly method: string;
@@ -15,10 +12,7 @@ export interface StrictRequest {
 export interface StrictReading {
   /** The last one may lack the end of its body. */
   readonly requests: readonly StrictRequest[];
-  /**
-   * `complete`: nothing is left. `open`: the last request's body goes on. `cut`: a head begins behind them. `refused`: what
-   * follows must not be interpreted.
-   */
+  /** `complete`: nothing is left. `open`: the last body goes on. `cut`: a head begins. `refused`: the rest must not be interpreted. */
   readonly end: 'complete' | 'open' | 'cut' | 'refused';
 }
 

@@ -8,10 +8,7 @@ import { readStrictly, type StrictReading, type StrictRequest } from './strict-r
 /** Sent after each message: a server that reads it as a request has found the message's end. */
 export const MARKER = 'GET /marker HTTP/1.1\r\nHost: app.example\r\nConnection: close\r\n\r\n';
 
-/**
- * How the sidecar took it: the marker was served; something was refused; the connection was closed without either; or the
- * sidecar waited for more until the client closed its side.
- */
+/** How the sidecar took it: it served the marker, refused something, closed without either, or waited for the client's end. */
 export type Outcome = 'served' | 'refused' | 'closed' | 'open';
 
 export interface Verdict {

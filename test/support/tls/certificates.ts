@@ -12,7 +12,6 @@ export interface Pair {
 }
 
 export interface Wanted {
-  /** Common name of the subject. */
   readonly name: string;
   /** More of the subject, e.g. `/O=plant`. */
   readonly subject?: string;

@@ -33,7 +33,6 @@ export function get(
   return send(port, path, { headers, ...secure, ...(own && pemOf(own)) });
 }
 
-/** An established TLS connection. */
 export async function connected(port: number, ca: Pair, more: tls.ConnectionOptions = {}): Promise<tls.TLSSocket> {
   const socket = tls.connect({ host: '127.0.0.1', port, ca: textOf(ca.certFile), ...more });
   socket.on('error', () => undefined);

@@ -1,7 +1,4 @@
-/**
- * A real Tomcat 10 with the web application beside this file, from the Debian package `tomcat10`, in a process of its
- * own with its own CATALINA_BASE in a temporary directory: nothing of the installed service is read or written.
- */
+/** A real Tomcat 10 of Debian's package, with a CATALINA_BASE of its own: nothing of the installed service is read or written. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -34,10 +31,7 @@ export interface Application {
 
 const REST_APPLICATION: Application = { webapp: join(HERE, 'webapp'), context: 'smartWeb' };
 
-/**
- * Starts Tomcat with applications (default: `smartWeb`) on a free port of 127.0.0.1; ready for requests when it resolves. `valves`:
- * XML for its `<Engine>`.
- */
+/** Starts Tomcat with applications (default: `smartWeb`) on a free port; ready when it resolves. `valves`: XML for `<Engine>`. */
 export async function startTomcat(
   defer: Defer,
   applications: Application | readonly Application[] = REST_APPLICATION,

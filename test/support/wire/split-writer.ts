@@ -4,10 +4,7 @@ import type { Socket } from 'node:net';
 /** Enough event loop turns for the receiver, which is in the same process, to read everything that was flushed. */
 const TURNS_BETWEEN_PARTS = 3;
 
-/**
- * Writes to a socket. At one offset (if given) it splits the bytes into two segments: it flushes the first, and lets
- * the other side read it before it sends the second.
- */
+/** Writes to a socket. At one offset (if given) it flushes, and lets the other side read, before it sends the rest. */
 export class SplitWriter {
   readonly #socket: Socket;
   readonly #splitAt: number;

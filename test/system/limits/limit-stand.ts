@@ -106,9 +106,7 @@ export async function startLimitStand(
   const sample = async (name: string) => (await stand.samples()).get(name);
   return {
     ...{ ...stand, upstream, sample },
-    /**
-     * Resolves when the TCP connection stands, with TLS when its handshake is over or has failed. `first` is sent before TLS.
-     */
+    /** Resolves when the connection stands, with TLS when its handshake is over or has failed. `first` is sent before TLS. */
     connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
       const peer = new Peer(await connectFrom(localAddress, stand.port, first, authority));
       peers.push(peer);

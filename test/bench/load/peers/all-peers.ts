@@ -3,10 +3,7 @@ import { HTTP_PROXY, RAW_RELAY, SIDECAR, TLS_SIDECAR, UNDICI_PROXY, UNMEASURED_S
 import type { Peer } from './peer.ts';
 import { CADDY, HAPROXY, HAPROXY_TLS } from './plain-proxies.ts';
 
-/**
- * In the order of the tables and of each round. The closest rivals of the sidecar are next to it: both then meet the
- * machine in the same state, which changes within seconds.
- */
+/** In the order of tables and rounds: the sidecar's closest rivals are next to it, since the machine changes within seconds. */
 export const ALL_PEERS: readonly Peer[] = [
   NGINX,
   HAPROXY,

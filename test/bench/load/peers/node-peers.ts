@@ -1,4 +1,3 @@
-/** Peers that are Node programs, the sidecar among them. */
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ADMIN_PATH } from '../answers.ts';

@@ -1,4 +1,3 @@
-/** A proxy between clients and an upstream. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { CertificateFolder, type Pair } from '../../../support/tls/certificates.ts';

@@ -1,7 +1,4 @@
-/**
- * The upstream of the workload `comet`: pushes values over compressed WebSockets; the request's query says how many in each message.
- * They are compressed beforehand, so that this costs almost nothing.
- */
+/** The upstream of the workload `comet`: pushes values, compressed beforehand; the query says how many in each message. */
 import http from 'node:http';
 import { toUpgraded } from '../../../support/load/heads.ts';
 import { compressed, deflatedTogether, text } from '../../../support/protocol/websocket/frames.ts';

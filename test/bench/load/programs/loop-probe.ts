@@ -1,7 +1,4 @@
-/**
- * Loaded before the sidecar (`node --import`): reports over the channel how long its event loop was blocked at most. A message
- * `reset` clears the figure; `read` is answered with `{ blockedMs }`.
- */
+/** Loaded before the sidecar (`node --import`): `reset` clears, and `read` is answered with, the longest blocking: `{ blockedMs }`. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 1;

@@ -1,7 +1,4 @@
-/**
- * The upstream where nginx is not enough: it reads uploads completely before it answers. Without nginx, it replaces it
- * entirely. It is also the upstream of the soak, whose requests say how long to hold them.
- */
+/** The upstream where nginx is not enough or not there: it reads uploads to their end, and holds the soak's requests as they say. */
 import http from 'node:http';
 import { ANSWER_1M, HOLD_FIELD, POLL_ANSWER, SMALL_ANSWER } from '../answers.ts';
 import { HTTP_OPTIONS, listen } from './arguments.ts';

@@ -1,7 +1,4 @@
-/**
- * Loaded before the sidecar (`node --import`): the same program with an idle observer, so that the difference is the
- * cost of measuring. Exchanges are still begun and ended, with the clock read for each.
- */
+/** Loaded before the sidecar (`node --import`): the same with an idle observer; exchanges still begin and end by the clock. */
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT_FOLDER } from '../folders.ts';

@@ -1,4 +1,3 @@
-/** Idle connections, and the cost of a start. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { UNMEASURED_SIDECAR } from '../peers/node-peers.ts';

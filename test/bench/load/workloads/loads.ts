@@ -1,4 +1,3 @@
-/** Workloads of wrk alone. */
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';

@@ -1,4 +1,3 @@
-/** One kind of load, its contestants, and its report. */
 import type { Peer } from '../peers/peer.ts';
 import type { Read, Result, Sample } from '../results.ts';
 import type { Rig, Running, UpstreamKind } from '../rig.ts';
@@ -35,7 +34,6 @@ export interface Target {
 }
 
 export interface Workload {
-  /** For `--workload`. */
   readonly name: string;
   readonly title: string;
   readonly how: string;

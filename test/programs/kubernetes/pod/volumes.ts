@@ -31,10 +31,7 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
   );
 }
 
-/**
- * Files of a ConfigMap or Secret, which belong to root, and to the group of the Pod. Called again, it replaces all of
- * them atomically: each is a link through `..data`, which is a link to a folder.
- */
+/** Files of a ConfigMap or Secret, of root and the Pod's group. All are replaced atomically: each is a link through `..data`. */
 export function project(place: string, files: Readonly<Record<string, string>>, mode: number, group = 0): void {
   const version = mkdtempSync(`${place}/..`);
   chmodSync(version, 0o755);

@@ -11,7 +11,6 @@ import type { Output } from '../../../../src/cli/output.ts';
 import { deferTo } from '../../deferred.ts';
 import { useFolder } from '../../export/access-log/folder.ts';
 
-/** A target that records its commands. */
 export class NotingTarget implements Controllable {
   readonly sidecar = this;
   readonly told: string[] = [];
@@ -77,7 +76,6 @@ export class NotingLogger {
   }
 }
 
-/** The output of a command. */
 export class Printed implements Output {
   stdout = '';
   stderr = '';

@@ -1,6 +1,5 @@
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 
-/** A call as the recorder reports it. */
 export function endedCall(change: Partial<EndedCall> = {}): EndedCall {
   const { beganNs = 1_000, endedNs = 25_002_000 } = change;
   return {
