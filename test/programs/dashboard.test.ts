@@ -8,7 +8,6 @@ import { stringify } from 'yaml';
 import { CometUsers } from '../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SampleUsers } from '../../src/demo/users.ts';
-import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
@@ -17,7 +16,7 @@ import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../support/monitor/prometheus/samples.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
-import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
 import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
 

@@ -5,10 +5,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
-import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Folder } from '../support/monitor/access/access-files.ts';
-import { MAIN_PATH, type SidecarProcess } from '../support/sidecar-process.ts';
+import { jsonOf, MAIN_PATH, type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import {
   hasManager,
   type ManagerTomcat,

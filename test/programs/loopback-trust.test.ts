@@ -4,12 +4,11 @@ import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { portOf, send } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
-import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import { hasTomcat, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
 import { OUTSIDE_ADDRESS } from '../support/wire/outside-address.ts';
 

@@ -6,9 +6,9 @@ import { vi } from 'vitest';
 import { stringify } from 'yaml';
 import { type Defer, temporaryFolder } from '../support/deferred.ts';
 import { collect } from '../support/install/run.ts';
+import { toUnusedPort } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import { exitOf, stopProcess } from '../support/sidecar-process.ts';
-import { toUnusedPort } from '../support/wire/unused-port.ts';
 
 const PROMETHEUS = '/usr/bin/prometheus';
 const WAIT = { timeout: 30_000, interval: 50 };

@@ -2,11 +2,10 @@
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic as toBasic } from '../support/monitor/access/access-files.ts';
 import { portOf, send } from '../support/net.ts';
-import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { jsonOf, type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/cached-webapp', import.meta.url));

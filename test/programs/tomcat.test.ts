@@ -2,9 +2,8 @@
 
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
-import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, sendAtOnce, sendInOrder } from '../support/tomcat/clients.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';

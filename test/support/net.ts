@@ -2,12 +2,19 @@ import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import net, { type AddressInfo, type Server } from 'node:net';
+import { freePorts } from '../bench/load/ports.ts';
 
 /** Lets the server listen on a free port of 127.0.0.1; resolves with the port. */
 export async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
+}
+
+/** A port on loopback without a listener: it was free a moment ago. */
+export async function toUnusedPort(): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  return port;
 }
 
 export function portOf(address: string): number {
@@ -45,6 +52,16 @@ export function send(port: number, path: string, { body, ...options }: Sending =
     });
     request.on('error', reject).end(body);
   });
+}
+
+/** A call, e.g. `rpc/E.Demo/Run`: an RPC by POST, all else by GET; as a user with the password `secret`, or as nobody. */
+export function restCall(port: number, path: string, user?: string, options: Sending = {}): Promise<Answer> {
+  const method = path.startsWith('rpc/') ? 'POST' : 'GET';
+  const headers = {
+    ...(user !== undefined && { authorization: `Basic ${Buffer.from(`${user}:secret`).toString('base64')}` }),
+    ...options.headers,
+  };
+  return send(port, `/smartWeb/api/rest/v0/d2/${path}`, { method, ...options, headers });
 }
 
 export type Application = Awaited<ReturnType<typeof startApplication>>;

@@ -1,9 +1,11 @@
 /** A real sidecar: `dist/main.js` as a process, known only by its output and answers. `npm test` builds dist/ before. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { type Defer, temporaryFolder } from './deferred.ts';
 import { RUNTIME_WARNING, withoutRuntimeWarning } from './runtime-warning.ts';
 
 /** One parsed log line, e.g. `{ level: 'info', time: '2026-01-01T00:00:00.000Z', msg: 'listening', listen: '127.0.0.1:8081' }`. */
@@ -65,6 +67,36 @@ export function startSidecarBefore(
   args: readonly string[] = [],
 ): Promise<SidecarProcess> {
   return startSidecarProcess([...flagsFor(upstreamPort), ...args], { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
+}
+
+/** A sidecar of the build on free ports, with a file of configuration, before the application at `url`. `command` runs the program. */
+export async function startConfigured(
+  defer: Defer,
+  url: string,
+  config: object = {},
+  env: Readonly<Record<string, string>> = {},
+  command?: readonly string[],
+): Promise<SidecarProcess> {
+  const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
+  const ports = { listen: { host: '127.0.0.1', port: 0 }, monitor: { port: 0 } };
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(merged({ upstream: { url }, ...ports }, config)), { mode: 0o600 });
+  const sidecar = await startSidecarProcess(['--config', file], env, command);
+  defer(() => sidecar.stop());
+  return sidecar;
+}
+
+/** Its answer as JSON, e.g. `jsonOf<Live>(`http://${sidecar.monitor}/live`)`. */
+export async function jsonOf<Shape>(url: string): Promise<Shape> {
+  return (await (await fetch(url)).json()) as Shape;
+}
+
+function merged(base: Readonly<Record<string, object>>, config: object): object {
+  const sections = Object.entries(config).map(([name, own]) => [
+    name,
+    typeof own === 'object' && !Array.isArray(own) ? { ...base[name], ...own } : own,
+  ]);
+  return { ...base, ...Object.fromEntries(sections) };
 }
 
 /** Runs `d2-sidecar ARGS` to its end, without variables that configure this machine's sidecar. `command` runs the program. */

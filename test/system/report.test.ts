@@ -2,8 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
-import { portOf, send, startApplication } from '../support/net.ts';
-import { restCall } from '../support/rest-call.ts';
+import { portOf, restCall, send, startApplication } from '../support/net.ts';
 import { runSidecar, startSidecarBefore } from '../support/sidecar-process.ts';
 
 interface Report {

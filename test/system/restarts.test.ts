@@ -6,8 +6,7 @@ import { until } from '../support/comet/until.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { portOf, send, startApplication } from '../support/net.ts';
-import { restCall } from '../support/rest-call.ts';
+import { portOf, restCall, send, startApplication } from '../support/net.ts';
 import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const KILLS = playsAll ? 20 : 3;

@@ -12,9 +12,8 @@ import { vi } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { createAuthFields, SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS } from '../../../src/demo/plant.ts';
 import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
-import { type Application, startApplication } from '../../support/net.ts';
+import { type Application, startApplication, toUnusedPort } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
-import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
 const COMMAND_TIMEOUT_MS = 60_000;
 const WAIT = { timeout: 60_000, interval: 50 };

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { copyProject } from '../../support/install/project-copy.ts';
 import { run } from '../../support/install/run.ts';
-import { startApplication } from '../../support/net.ts';
-import { toUnusedPort } from '../../support/wire/unused-port.ts';
+import { startApplication, toUnusedPort } from '../../support/net.ts';
 
 /** Each run bundles the program to list its packages, on a busy machine. */
 const SLOW_MS = 300_000;

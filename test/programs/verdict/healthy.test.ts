@@ -3,9 +3,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Verdict } from '../../../src/page/live-data.ts';
-import { jsonOf, startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
-import { runSidecar } from '../../support/sidecar-process.ts';
+import { jsonOf, runSidecar, startConfigured } from '../../support/sidecar-process.ts';
 import { hasTomcat, startTomcat } from '../../support/tomcat/tomcat.ts';
 import { call, REST } from './clients.ts';
 

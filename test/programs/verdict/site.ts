@@ -5,10 +5,9 @@ import { promisify } from 'node:util';
 import { expect, type it, vi } from 'vitest';
 import type { VerdictCode } from '../../../src/measure/verdict/verdict.ts';
 import type { Verdict } from '../../../src/page/live-data.ts';
-import { jsonOf, startConfigured } from '../../support/configured-sidecar.ts';
 import type { Defer } from '../../support/deferred.ts';
 import type { Chromium } from '../../support/page/browser.ts';
-import type { SidecarProcess } from '../../support/sidecar-process.ts';
+import { jsonOf, type SidecarProcess, startConfigured } from '../../support/sidecar-process.ts';
 
 const run = promisify(execFile);
 

@@ -186,19 +186,15 @@ function ofClients(chromium: Chromium, urlOf: () => string): void {
     giveUpByJava = await createJavaClient(defer);
   }, TIMEOUT_MS);
 
-  situation('blames clients that read slowly', SLOW, () => ({
-    url: urlOf(),
-    provoke: ({ listen }) => readSlowly(listen),
-  }));
-
-  situation('blames clients that send slowly', SLOW, () => ({
-    url: urlOf(),
-    provoke: ({ listen }) => sendSlowly(listen),
-  }));
-
-  situation('blames clients that give up: curl', LEFT, () => ({
-    ...{ url: urlOf(), provoke: ({ listen }) => giveUpByCurl(`http://${listen}`) },
-  }));
+  for (const [what, wanted, act] of [
+    ['read slowly', SLOW, (listen: string) => readSlowly(listen)],
+    ['send slowly', SLOW, (listen: string) => sendSlowly(listen)],
+    ['give up: curl', LEFT, (listen: string) => giveUpByCurl(`http://${listen}`)],
+    ['give up: Java', LEFT, (listen: string) => giveUpByJava(`http://${listen}`)],
+  ] as const)
+    situation(`blames clients that ${what}`, wanted, () => ({
+      ...{ url: urlOf(), provoke: ({ listen }) => act(listen) },
+    }));
 
   situation('blames clients that give up: curl with TLS', LEFT, (until) => {
     const own = new CertificateFolder(temporaryFolder(until)).selfSigned({ name: 'localhost' });
@@ -219,10 +215,6 @@ function ofClients(chromium: Chromium, urlOf: () => string): void {
         await giveUpByCurl(`http://${HOST}:${port}`);
       },
     }));
-
-  situation('blames clients that give up: Java', LEFT, () => ({
-    ...{ url: urlOf(), provoke: ({ listen }) => giveUpByJava(`http://${listen}`) },
-  }));
 
   situation('blames clients that give up: fetch of Chromium', LEFT, () => ({
     url: urlOf(),

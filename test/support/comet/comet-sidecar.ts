@@ -1,6 +1,5 @@
-import { startConfigured } from '../configured-sidecar.ts';
 import type { Defer } from '../deferred.ts';
-import type { SidecarProcess } from '../sidecar-process.ts';
+import { type SidecarProcess, startConfigured } from '../sidecar-process.ts';
 
 /** `cometGone`: a client that is away for longer is gone; long enough for a login on a busy machine. */
 const SHORT = { sessions: { cometGone: '3s' }, comet: { ackWait: '2s' } };

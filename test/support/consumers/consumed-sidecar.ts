@@ -2,12 +2,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, vi } from 'vitest';
-import { startConfigured } from '../configured-sidecar.ts';
 import type { Defer } from '../deferred.ts';
 import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
-import { portOf, send, startApplication } from '../net.ts';
-import { restCall } from '../rest-call.ts';
-import type { SidecarProcess } from '../sidecar-process.ts';
+import { portOf, restCall, send, startApplication } from '../net.ts';
+import { type SidecarProcess, startConfigured } from '../sidecar-process.ts';
 
 export const ROOT = path.join(import.meta.dirname, '../../..');
 

@@ -5,8 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { deferTo } from '../../support/deferred.ts';
-import { portOf, startApplication } from '../../support/net.ts';
-import { restCall } from '../../support/rest-call.ts';
+import { portOf, restCall, startApplication } from '../../support/net.ts';
 import { runSidecar, startSidecarBefore } from '../../support/sidecar-process.ts';
 
 const WAIT = { timeout: 10_000, interval: 20 };

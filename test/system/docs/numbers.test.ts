@@ -4,12 +4,11 @@ import path from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { DEFINITIONS } from '../../../src/base/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
-import { startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
-import { portOf, send, startApplication } from '../../support/net.ts';
-import { restCall } from '../../support/rest-call.ts';
+import { portOf, restCall, send, startApplication } from '../../support/net.ts';
+import { startConfigured } from '../../support/sidecar-process.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
 const DOCUMENT = readDocument('docs/statistics.md').text;

@@ -4,9 +4,9 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { afterEach, describe, it } from 'vitest';
 import { until } from '../../support/comet/until.ts';
-import { startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { listening, portOf } from '../../support/net.ts';
+import { startConfigured } from '../../support/sidecar-process.ts';
 import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
 
 const defer = deferTo(afterEach);

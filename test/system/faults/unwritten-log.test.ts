@@ -19,9 +19,8 @@ import { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { readSamples } from '../../support/monitor/prometheus/samples.ts';
-import { portOf, send, startApplication } from '../../support/net.ts';
+import { portOf, send, startApplication, toUnusedPort } from '../../support/net.ts';
 import { exitOf, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
-import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
 /** A pipe whose reader takes nothing until the test says so. */
 class SlowReader extends Writable {

@@ -16,8 +16,7 @@ import { until } from '../../support/comet/until.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { AVAILABLE } from '../../support/monitor/prometheus/plant.ts';
-import { type Answer, exchange, send } from '../../support/net.ts';
-import { restCall } from '../../support/rest-call.ts';
+import { type Answer, exchange, restCall, send } from '../../support/net.ts';
 import { OK, startStand } from '../../support/wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';

@@ -1,7 +1,6 @@
 /** What the monitoring port shows of real traffic. Roles, methods and fields: access-matrix.test.ts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, send } from '../../support/net.ts';
-import { restCall } from '../../support/rest-call.ts';
+import { type Answer, restCall, send } from '../../support/net.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';

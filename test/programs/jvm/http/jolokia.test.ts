@@ -10,14 +10,13 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { jsonOf } from '../../../support/configured-sidecar.ts';
 import { type Defer, deferTo } from '../../../support/deferred.ts';
 import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import type { Beans } from '../../../support/jvm/truth/beans.ts';
 import { compare } from '../../../support/jvm/truth/comparison.ts';
 import { isAvailable } from '../../../support/programs.ts';
-import { exitOf, stopProcess } from '../../../support/sidecar-process.ts';
+import { exitOf, jsonOf, stopProcess } from '../../../support/sidecar-process.ts';
 
 const FOLDER = new URL('../../../fixtures/jvm/http/jolokia/', import.meta.url);
 const fixture = (file: string) => readFileSync(new URL(file, FOLDER), 'utf8');

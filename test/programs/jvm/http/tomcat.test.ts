@@ -8,12 +8,11 @@ import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../s
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { jsonOf, startConfigured } from '../../../support/configured-sidecar.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { compare, type Deviation } from '../../../support/jvm/truth/comparison.ts';
 import { basic, Folder } from '../../../support/monitor/access/access-files.ts';
-import type { SidecarProcess } from '../../../support/sidecar-process.ts';
+import { jsonOf, type SidecarProcess, startConfigured } from '../../../support/sidecar-process.ts';
 import { hasManager, type ManagerTomcat, managerKeys, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
 const WAIT = { timeout: 15_000, interval: 100 };

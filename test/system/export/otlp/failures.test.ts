@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, 
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { type Answer, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createPlant, type Plant } from '../../../support/monitor/prometheus/plant.ts';
+import { toUnusedPort } from '../../../support/net.ts';
 import { CertificateFolder } from '../../../support/tls/certificates.ts';
-import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 import { createStand, type OtlpConfig, type OtlpStand, otlpConfig } from './stand.ts';
 
 const anyPlant = await createPlant();

@@ -11,10 +11,8 @@ import { until } from '../../../support/comet/until.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
-import { send, startApplication } from '../../../support/net.ts';
-import { restCall } from '../../../support/rest-call.ts';
+import { restCall, send, startApplication, toUnusedPort } from '../../../support/net.ts';
 import { OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
-import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 
 interface Live extends Readonly<Record<string, unknown>> {
   readonly startTime: string;

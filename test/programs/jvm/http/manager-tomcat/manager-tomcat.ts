@@ -8,11 +8,11 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jsonOf } from '../../../../support/configured-sidecar.ts';
 import type { Defer } from '../../../../support/deferred.ts';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
 import type { Folder } from '../../../../support/monitor/access/access-files.ts';
 import { isAvailable } from '../../../../support/programs.ts';
+import { jsonOf } from '../../../../support/sidecar-process.ts';
 import { createTomcatBase, hasTomcat, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
 const MANAGER = '/usr/share/tomcat10-admin/manager';
