@@ -128,6 +128,14 @@ const server = {
   },
 };
 
+/** One file for scripts/executable.mjs: inside an executable, `import()` reaches only what Node.js brings. */
+export const oneFile = {
+  ...server,
+  // Otherwise V8 compiles all packages at every start, and not only those that are used.
+  optimization: { pifeForModuleWrappers: false },
+  output: { format: 'esm', codeSplitting: false, minify: server.output.minify },
+};
+
 const page = {
   input: { page: 'src/page/main.tsx' },
   platform: 'browser',

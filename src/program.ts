@@ -7,7 +7,8 @@ import type { Logger } from './base/logger.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
 import { describeError, reportCrashes } from './cli/crash.ts';
-import { EXIT_FAILED, EXIT_USAGE, processOutput, terminalOutput } from './cli/output.ts';
+import { EXIT_FAILED, EXIT_USAGE, flushOutput, processOutput, terminalOutput } from './cli/output.ts';
+import { print } from './cli/print.ts';
 import { STOP_SIGNALS } from './cli/signal-queue.ts';
 import { findDebugger } from './cli/stray-signals.ts';
 import type { Config } from './config/config.ts';
@@ -80,6 +81,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
     case 'passwd':
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
+    case 'print':
+      return print(command.name, processOutput);
     case 'serve':
       return await start(command.flags, env);
   }
@@ -187,5 +190,7 @@ function reportFailure(error: unknown): number {
 
 export async function runProgram(): Promise<never> {
   reportCrashes();
-  process.exit(await run(process.argv.slice(2), process.env));
+  const exitCode = await run(process.argv.slice(2), process.env);
+  await flushOutput();
+  process.exit(exitCode);
 }

@@ -11,6 +11,7 @@ import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
 import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
+import { isPrinted, PRINTED } from './print.ts';
 
 /** What a sidecar starts with, or which running one a command is for (cli/control/find-sidecar.ts). */
 export interface Selection extends ConfigFlags {
@@ -78,6 +79,7 @@ const COMMANDS = {
   verdict: define(SELECT_OPTIONS),
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
   passwd: define(['role', 'file', 'token'], parsePasswd),
+  print: define([], parsePrint),
 };
 
 type CommandName = keyof typeof COMMANDS;
@@ -110,7 +112,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   const kind = word === undefined ? 'serve' : findCommand(word);
   checkFlags(flags as readonly FlagToken[], kind);
   if (kind === undefined) throw new ConfigError(describeUnknown(word ?? ''));
-  if (rest.length > 0 && kind !== 'passwd')
+  if (rest.length > 0 && kind !== 'passwd' && kind !== 'print')
     throw new ConfigError(`${kind}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
   return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
@@ -162,6 +164,13 @@ function parsePasswd({ role = DEFAULT_ROLE, token, file }: Values, words: readon
   if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
   // Without `file`, the line is printed.
   return { name, role, isToken: token === true, file };
+}
+
+function parsePrint(_: Values, words: readonly string[]) {
+  const [name = '', ...rest] = words;
+  if (!isPrinted(name) || rest.length > 0)
+    throw new ConfigError(`print: got ${quote(words.join(' '))}, expected one of ${PRINTED.join(', ')}`);
+  return { name };
 }
 
 function select({ upstream, listen, monitor, config, control, pid }: Values): Selection {

@@ -10,14 +10,31 @@ export interface Output {
   err(text: string): void;
 }
 
+let hasWritten = false;
+
+/** A reader that leaves early, such as `head`, ends the command, as it ends other programs. */
+function write(text: string): void {
+  if (!hasWritten) process.stdout.on('error', () => process.exit(EXIT_FAILED));
+  hasWritten = true;
+  process.stdout.write(text);
+}
+
+/**
+ * Resolves once what a command printed has left this process: a reader such as `less` takes minutes, and
+ * `process.exit` drops what a full pipe did not take yet. The log has its own way (LogOutput), which never waits so long.
+ */
+export async function flushOutput(): Promise<void> {
+  if (hasWritten) await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+}
+
 /** Hides control characters: names, paths and reasons come from others. */
 export const processOutput: Output = {
-  out: (text) => void process.stdout.write(sanitizeLines(text)),
+  out: (text) => write(sanitizeLines(text)),
   err: (text) => void process.stderr.write(sanitizeLines(text)),
 };
 
 /** For a command that moves the cursor, and makes all other texts harmless itself. */
 export const terminalOutput: Output = {
-  out: (text) => void process.stdout.write(text),
+  out: write,
   err: processOutput.err,
 };

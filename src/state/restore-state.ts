@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { describeErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { randomId } from '../base/random-id.ts';
 import { describeFileError, findFolderObstacle, resolveTrusted } from '../base/trusted-file.ts';
 import { findReplaceable, renameTrusted } from '../base/write-aside.ts';
 import { type Loaded, loadState, type RefusedError, type StateRefusal } from './load-state.ts';
@@ -39,7 +39,7 @@ export async function restoreState<Made extends { readonly state: Savable }>(
   options: RestoreOptions,
 ): Promise<{ readonly made: Made; readonly keeper: StateKeeper }> {
   const { file, intervalMs, sidecarVersion, clock, logger } = options;
-  const writer = { writer: randomUUID(), writerStartedMs: clock.epochMs() };
+  const writer = { writer: randomId(), writerStartedMs: clock.epochMs() };
   const owner = new StateOwner(file, writer);
   const beganNs = clock.nowNs();
   let made = create();

@@ -6,6 +6,7 @@ import path from 'node:path';
 /** What a test needs, and its packages; .ci/run installs them all. */
 export const PACKAGES = {
   'an address besides loopback': [],
+  'an empty root, as root': [],
   'a JDK': ['openjdk-17-jdk-headless'],
   Chromium: ['chromium'],
   collectd: ['collectd-core', 'libyajl2', 'libcurl3-gnutls'],

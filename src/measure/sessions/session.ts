@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { randomId } from '../../base/random-id.ts';
 import type { CountedCall } from '../../metrics/answer-log.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
 import type { NameCounts, Statistics } from '../../metrics/statistics.ts';
@@ -75,7 +75,7 @@ export class Session {
   #hasEnded = false;
   #onEnded: (() => void) | undefined;
 
-  constructor(start: SessionStart, parts: SessionParts, id: string = randomUUID()) {
+  constructor(start: SessionStart, parts: SessionParts, id: string = randomId()) {
     this.id = id;
     this.#start = start;
     this.#parts = parts;

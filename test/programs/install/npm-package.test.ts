@@ -10,7 +10,7 @@ import forge from 'node-forge';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { BUILD } from '../../support/install/project-copy.ts';
-import { ROOT } from '../../support/install/run.ts';
+import { ROOT, run as runProgram } from '../../support/install/run.ts';
 import { exchange, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor } from '../../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
@@ -123,6 +123,15 @@ function write(name: string, content: unknown): string {
 }
 
 describe('the installed package', { timeout: SLOW_MS }, () => {
+  it('prints all of a long text to a slow reader, and ends without an error with one that leaves', async () => {
+    const text = installed.read('dist/licences/licences.txt');
+    const main = path.join(installed.user, 'node_modules/d2-sidecar/dist/main.js');
+    const printTo = (reader: string) =>
+      runProgram('sh', ['-c', `"${process.execPath}" "${main}" print licences | ${reader}`]);
+    expect(await printTo('(sleep 0.5; cat)')).toMatchObject({ stdout: text, stderr: '' });
+    expect(await printTo('head -1')).toMatchObject({ stdout: `${text.split('\n', 1)[0]}\n`, stderr: '' });
+  });
+
   it('prints its help and version, checks a configuration and creates credentials', async () => {
     const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
     expect((await run('--help')).stdout).toContain('d2-sidecar check');
@@ -132,6 +141,7 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     await expectCode(64, 'check', '--config', write('odd.yaml', { upstrem: {} }));
     await expectCode(0, 'passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'));
     await expectCode(1, 'health');
+    for (const name of ['sample', 'schema']) await expectCode(0, 'print', name);
     await expectCode(0, 'learn', '--minutes', '0.001', '--upstream', `${origin}/smartWeb`, ...FREE);
   });
 

@@ -1,4 +1,5 @@
 /** Every endpoint by every credential by every method. */
+import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -101,8 +102,8 @@ const TABLE: readonly (readonly [path: string, Statuses])[] = [
 ];
 
 const folder = new Folder();
-for (const name of ['index.html', 'page.js', 'page.css']) folder.write(name, name);
-const OPTIONS = { page: new PageFolder([folder.path]), hosts: ['plant.example'] };
+for (const name of ['index.html', 'page.js', 'page.css', 'icon.svg']) folder.write(name, name);
+const OPTIONS = { page: new PageFolder((name) => readFile(`${folder.path}/${name}`)), hosts: ['plant.example'] };
 
 const PASSWORDS = { ann: 'annannann', bob: 'bobbobbob' };
 const metricsToken = tokenLine('prometheus', 'metrics');

@@ -5,7 +5,7 @@ import { HELP } from '../../../src/cli/help.ts';
 
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
-const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd';
+const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd, print';
 const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
@@ -28,6 +28,7 @@ it.each<[string, unknown]>([
   ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
   ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
+  ['print schema', { kind: 'print', flags: {}, name: 'schema' }],
   ['passwd ann', { kind: 'passwd', flags: {}, name: 'ann', role: 'metrics', isToken: false, file: undefined }],
   [
     'passwd --token --role sessions --file t ann.b@plant-1',
@@ -64,6 +65,10 @@ it.each([
   ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
   ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
   ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
+  ...['', ' readme', ' schema sample'].map((rest): [string, string] => [
+    `print${rest}`,
+    `print: got "${rest.trim()}", expected one of sample, schema, licences`,
+  ]),
   ['--token=s3cr3t passwd ann', '--token: takes no value'],
   ...['passwd', 'passwd ann s3cr3t', 'passwd ann:s3cr3t'].map((line): [string, string] => [
     line,

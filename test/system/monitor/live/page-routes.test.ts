@@ -1,10 +1,10 @@
 /** The files of the live page: how they are found and sent. The tests of the page cover their content. */
-import { mkdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, it } from 'vitest';
 import { negotiateCoding } from '../../../../src/monitor/accept-encoding.ts';
-import { defaultFolders, PageFolder } from '../../../../src/monitor/live/page-files.ts';
+import { PageFolder } from '../../../../src/monitor/live/page-files.ts';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
@@ -16,7 +16,6 @@ const SCRIPT = 'export const answer = 42;';
 
 const plant = await createPlant();
 const folder = new Folder();
-const empty = new Folder();
 for (const [name, content] of Object.entries({
   'index.html': HTML,
   'page.js': SCRIPT,
@@ -29,14 +28,13 @@ for (const [name, content] of Object.entries({
 })) {
   folder.write(name, content as string);
 }
-mkdirSync(path.join(folder.path, 'more'));
-
-const openPage = (...folders: readonly string[]) => openMonitor(plant.monitored, { page: new PageFolder(folders) });
-const monitor = await openPage(empty.path, folder.path);
+const readIn = (place: string) => (name: string) => readFile(path.join(place, name));
+const openPage = (place: string) => openMonitor(plant.monitored, { page: new PageFolder(readIn(place)) });
+const monitor = await openPage(folder.path);
 
 afterAll(async () => {
   await monitor.close();
-  for (const made of [folder, empty]) made.remove();
+  folder.remove();
 });
 
 /** Without fetch, which asks for codings, decodes them and shortens paths. */
@@ -124,7 +122,7 @@ it('the page stays as it was at the first request', async () => {
 
 it('the page is answered with 503 and advice until it is built', async () => {
   const late = new Folder();
-  const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
+  const { port, close } = await openPage(late.path);
   late.write('index.html', HTML);
   for (const target of ['/', '/page/page.js', '/page/nowhere.js']) {
     const { status, headers, body } = await send(port, target);
@@ -135,20 +133,10 @@ it('the page is answered with 503 and advice until it is built', async () => {
   }
   late.write('page.js', SCRIPT);
   late.write('page.css', '');
+  late.write('icon.svg', '');
   expect((await send(port, '/')).status).toBe(200);
   await close();
   late.remove();
-});
-
-it('the page is searched beside the program and its chunks and in the build folder, not among the sources', async () => {
-  const root = path.resolve(import.meta.dirname, '../../../..');
-  const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
-  expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
-  const sources = new Folder();
-  sources.write('index.html', HTML);
-  sources.write('main.tsx', '');
-  expect(await new PageFolder([sources.path]).files()).toBeUndefined();
-  sources.remove();
 });
 
 it.each([
