@@ -28,7 +28,7 @@ import { renderTop } from '../monitor/live/top-document.ts';
 import { LoopDelay } from '../monitor/loop-delay.ts';
 import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
-import type { Monitored, MonitoredJvm, MonitoredLive } from '../monitor/monitored.ts';
+import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
@@ -65,7 +65,7 @@ export class Sidecar {
   readonly lifecycle: Lifecycle;
   readonly history: History;
   readonly verdicts: Verdicts;
-  readonly monitored: Monitored;
+  readonly monitored: Required<Monitored>;
   readonly #parts: SidecarParts;
   readonly #upstream: Upstream;
   readonly #probe: UpstreamProbe;
@@ -181,8 +181,8 @@ export class Sidecar {
 
   /** The data of `d2-sidecar top`: one line of JSON. */
   top(): string {
-    this.monitored.catchUp?.();
-    return renderTop(this.monitored, this.#live());
+    this.monitored.catchUp();
+    return renderTop(this.monitored);
   }
 
   /** Takes a thread dump of the server's JVM. Rejects with a JvmSourceError that has the reason. */
@@ -292,8 +292,8 @@ export class Sidecar {
     });
   }
 
-  #createMonitored(): Monitored {
-    const { recorder, reporter, limits, lifecycle, dispatcher, verdicts } = this;
+  #createMonitored(): Required<Monitored> {
+    const { recorder, reporter, limits, lifecycle, dispatcher, verdicts, history } = this;
     return {
       catchUp: () => reporter.shield(() => recorder.catchUp()),
       applications: [...recorder.applications.values()],
@@ -313,21 +313,16 @@ export class Sidecar {
         ...{ reporter, limits, lifecycle, dispatcher, upstream: this.#upstream, readProcess },
       },
       createTables: (process) => createTables(this.metricSources(process)),
-      live: this.#live(),
-    };
-  }
-
-  #live(): MonitoredLive {
-    const { recorder, history } = this;
-    return {
-      clock: this.#parts.clock,
-      history,
-      sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
-      unclassified: recorder.unclassified,
-      clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
-      diagnosed: () => this.#diagnosis?.last,
-      certificates: () => this.tls.certificates,
-      probe: () => this.#upstream.probe(),
+      live: {
+        clock: this.#parts.clock,
+        history,
+        sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
+        unclassified: recorder.unclassified,
+        clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
+        diagnosed: () => this.#diagnosis?.last,
+        certificates: () => this.tls.certificates,
+        probe: () => this.#upstream.probe(),
+      },
     };
   }
 

@@ -62,10 +62,8 @@ export class AccessControl {
   readonly #right = new QuickLRU<string, true>({ maxSize: MAX_ENTRIES });
   /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
   readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
+  readonly #counts = { wrong: 0, limited: 0, unchecked: 0 };
   #list: AccessList;
-  #wrongCount = 0;
-  #limitedCount = 0;
-  #uncheckedCount = 0;
 
   /** Tests replace `verify` to see what is verified. */
   constructor(list: AccessList, clock: Clock, verify: typeof isPassword = isPassword) {
@@ -75,12 +73,7 @@ export class AccessControl {
   }
 
   get counts(): AccessCounts {
-    return {
-      wrong: this.#wrongCount,
-      limited: this.#limitedCount,
-      unchecked: this.#uncheckedCount,
-      forgotten: this.#limit.evicted,
-    };
+    return { ...this.#counts, forgotten: this.#limit.evicted };
   }
 
   /** Replaces the list of readers. Counters and recent failures of addresses stay. */
@@ -112,9 +105,9 @@ export class AccessControl {
   }
 
   #count(verdict: Verdict): void {
-    if (verdict.kind === 'wrong') this.#wrongCount++;
-    if (verdict.kind === 'unverified') this.#uncheckedCount++;
-    if (verdict.kind === 'unverified' || (verdict.kind === 'wrong' && verdict.retryAfterS > 0)) this.#limitedCount++;
+    if (verdict.kind === 'wrong') this.#counts.wrong++;
+    if (verdict.kind === 'unverified') this.#counts.unchecked++;
+    if (verdict.kind === 'unverified' || (verdict.kind === 'wrong' && verdict.retryAfterS > 0)) this.#counts.limited++;
   }
 
   /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */

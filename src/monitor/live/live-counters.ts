@@ -3,12 +3,8 @@ import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
 import type { UnclassifiedRequests } from '../../measure/record/unclassified-requests.ts';
 import type { MonitoredApplication, MonitoredSidecar } from '../monitored.ts';
 
-export interface LiveCounterSources {
-  readonly sidecar: Pick<MonitoredSidecar, 'limits'> & {
-    readonly own: Pick<MonitoredSidecar['own'], 'sessionsUntracked'>;
-    readonly reporter: Pick<MonitoredSidecar['reporter'], 'failures' | 'observerErrors'>;
-    readonly dispatcher: Pick<MonitoredSidecar['dispatcher'], 'refusedConnections'>;
-  };
+interface LiveCounterSources {
+  readonly sidecar: Pick<MonitoredSidecar, 'own' | 'limits' | 'reporter' | 'dispatcher'>;
   readonly applications: readonly Pick<MonitoredApplication, 'statistics'>[];
   readonly unclassified: Pick<UnclassifiedRequests, 'outside'>;
 }
