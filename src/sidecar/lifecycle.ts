@@ -227,24 +227,14 @@ async function pauseAndRead(ms: number): Promise<void> {
 
 /** An event that happens once. */
 class Latch {
-  readonly whenSet: Promise<void>;
-  #resolve: () => void = () => undefined;
-  #isSet = false;
-
-  constructor() {
-    this.whenSet = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
-
-  get isSet(): boolean {
-    return this.#isSet;
-  }
-
-  set(): void {
-    this.#isSet = true;
-    this.#resolve();
-  }
+  isSet = false;
+  set: () => void = () => undefined;
+  readonly whenSet = new Promise<void>((resolve) => {
+    this.set = () => {
+      this.isSet = true;
+      resolve();
+    };
+  });
 }
 
 export const LIFECYCLE_METRICS: readonly MetricDescription<Pick<Lifecycle, 'state' | 'leftMs'>>[] = [
