@@ -1,6 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import { NS_PER_MS } from '../base/clock.ts';
-import type { DurationBucketsReading } from '../base/metric-description.ts';
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { histogram, type MetricDescription } from '../base/metric-description.ts';
 import { createBucketBounds, DurationBuckets } from '../metrics/duration-buckets.ts';
 
@@ -15,17 +13,13 @@ const BOUNDS = createBucketBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
  * disturb each other. Buckets that only grow serve any number of readers.
  */
 export class LoopDelay {
+  readonly durations = new DurationBuckets(BOUNDS);
   readonly #clock: Clock;
-  readonly #durations = new DurationBuckets(BOUNDS);
   #lastNs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  get durations(): DurationBucketsReading {
-    return this.#durations;
   }
 
   start(): void {
@@ -40,7 +34,7 @@ export class LoopDelay {
   /** Called at the end of each interval. */
   sample(): void {
     const nowNs = this.#clock.nowNs();
-    this.#durations.add(Math.max(0, nowNs - this.#lastNs - INTERVAL_MS * NS_PER_MS));
+    this.durations.add(Math.max(0, nowNs - this.#lastNs - INTERVAL_MS * NS_PER_MS));
     this.#lastNs = nowNs;
   }
 }

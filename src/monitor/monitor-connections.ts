@@ -43,7 +43,8 @@ export class MonitorConnections {
    */
   readonly #open = new Map<string, Connection>();
   #limits: ConnectionLimits;
-  #overflows = 0;
+  /** Connections closed since the start because of too many pipelined requests. */
+  overflows = 0;
 
   constructor(limits: ConnectionLimits, hits: LimitHits, share: LoopShare) {
     this.#limits = limits;
@@ -53,11 +54,6 @@ export class MonitorConnections {
 
   get size(): number {
     return this.#open.size;
-  }
-
-  /** Connections closed since the start because of too many pipelined requests. */
-  get overflows(): number {
-    return this.#overflows;
   }
 
   /** Takes over all connections and requests of `server`, which must not have a limit of its own. */
@@ -101,7 +97,7 @@ export class MonitorConnections {
   }
 
   #onOverflow(connection: Connection, socket: Socket): void {
-    this.#overflows += 1;
+    this.overflows += 1;
     // Stops the parser, which would otherwise parse the rest of the read. Node has no other way.
     (socket as Socket & { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
     this.#close(connection);

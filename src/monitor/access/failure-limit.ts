@@ -15,15 +15,11 @@ export class FailureLimit {
   readonly #clock: Clock;
   /** When the failures of an address are all forgiven. The address that failed last is last. */
   readonly #forgivenNs = new Map<string, number>();
-  #evicted = 0;
+  /** Addresses that were evicted for others. */
+  evicted = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  /** Addresses that were evicted for others. */
-  get evicted(): number {
-    return this.#evicted;
   }
 
   /** Seconds until the address may fail once more, at least 1; 0 if it may now. */
@@ -39,7 +35,7 @@ export class FailureLimit {
     const [oldest] = this.#forgivenNs.keys();
     if (this.#forgivenNs.size >= MAX_ADDRESSES && oldest !== undefined) {
       this.#forgivenNs.delete(oldest);
-      this.#evicted += 1;
+      this.evicted += 1;
     }
     this.#forgivenNs.set(address, this.#clock.nowNs() + leftS * NS_PER_S);
   }
