@@ -50,12 +50,12 @@ export interface MonitorPort {
 const ADMIN_PATH = /^\/(?:(.*)\/)?api\/rest\/v0\/admin\//;
 
 export class Monitor {
+  readonly connections: MonitorConnections;
   readonly #server: FastifyInstance;
   readonly #guard: Guard;
   readonly #logger: Logger;
   readonly #hits: LimitHits;
   readonly #answers: AnswerLimit;
-  readonly #connections: MonitorConnections;
 
   constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, port: MonitorPort) {
     const { tls, limits, hits } = port;
@@ -63,7 +63,7 @@ export class Monitor {
     this.#logger = logger;
     this.#hits = hits;
     this.#answers = new AnswerLimit(limits.maxAnswerBytes, hits);
-    this.#connections = new MonitorConnections(limits, hits, new LoopShare(systemClock, options.nextTurn));
+    this.connections = new MonitorConnections(limits, hits, new LoopShare(systemClock, options.nextTurn));
     const applications = new Set(monitored.applications.map(({ name }) => name));
     const { headTimeoutMs, idleTimeoutMs } = limits;
     const http = {
@@ -93,7 +93,7 @@ export class Monitor {
       request.reader = await this.#guard.admit(request);
       // An open route needs no credential, so its requests do not protect a connection.
       const isOpen = neededFor(request) === 'open';
-      if (!isOpen) this.#connections.accepted(request.raw.socket);
+      if (!isOpen) this.connections.accepted(request.raw.socket);
       this.#answers.check(request.raw.url ?? '');
       if (!isOpen) monitored.catchUp?.();
     });
@@ -105,23 +105,18 @@ export class Monitor {
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
-    this.#connections.attach(this.#server.server);
+    this.connections.attach(this.#server.server);
     this.#server.server.on('timeout', (socket) => {
       hits.hit('monitor.idleTimeout');
       socket.destroy();
     });
   }
 
-  /** Open connections, and how many were closed for pipelining too much. */
-  get connections(): { readonly size: number; readonly overflows: number } {
-    return this.#connections;
-  }
-
   /** The limit on answers applies at once; limits of time and number apply to new connections. */
   reconfigure(limits: MonitorLimits): void {
     const { headTimeoutMs, idleTimeoutMs, maxAnswerBytes } = limits;
     const { server } = this.#server;
-    this.#connections.reconfigure(limits);
+    this.connections.reconfigure(limits);
     server.headersTimeout = headTimeoutMs;
     server.requestTimeout = headTimeoutMs;
     server.keepAliveTimeout = idleTimeoutMs;
