@@ -296,11 +296,15 @@ function describeSecureClient(
   listenerTls: ListenerTls,
   { clientCertificate }: TrafficOptions,
 ): ClientConnection {
+  // First, since Node gives the issuers only to the first reader of a certificate.
+  const fields = clientCertificate !== 'off' && {
+    certificateFields: describeCertificate(socket, clientCertificate),
+  };
   const certificate = listenerTls.clientOf(socket);
   return {
     ...plain,
     secure: true,
-    ...(clientCertificate !== 'off' && { certificateFields: describeCertificate(socket, clientCertificate) }),
+    ...fields,
     ...(certificate && { certificateUser: certificate.user, certificateSubject: certificate.subject }),
   };
 }
