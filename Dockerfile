@@ -20,8 +20,9 @@ RUN npm run build
 COPY scripts/sbom.mjs scripts/manifest.mjs scripts/runtime.mjs ./scripts/
 ARG FOR_RELEASE=yes
 RUN node scripts/runtime.mjs "$FOR_RELEASE"
-RUN node scripts/sbom.mjs licences && node scripts/manifest.mjs strip
+RUN node scripts/sbom.mjs dist/licences && node scripts/manifest.mjs strip
 COPY LICENSE ./
+COPY config/sidecar.yaml config/schema.json ./config/
 
 # /image becomes the image. All its files get the same time, so that the same source gives the same layer.
 ARG SOURCE_DATE_EPOCH=0
@@ -31,7 +32,7 @@ RUN set -eu; \
     ldd "$node" | grep -o '/[^ ]*' | sort -u | xargs cp --dereference --parents --target-directory=/image; \
     mkdir -p /image/app /image/etc; \
     install -d -m 1777 /image/tmp; \
-    cp -R package.json LICENSE licences dist /image/app; \
+    cp -R package.json LICENSE dist config /image/app; \
     # The image has no env, so the script names its interpreter. V8's memory reducer is off: it takes calls that create no garbage for an
     # idle process (docs/install.md).
     sed -i '1s|.*|#!/usr/local/bin/node --no-memory-reducer|' /image/app/dist/main.js; \

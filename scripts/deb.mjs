@@ -37,7 +37,8 @@ const BYTES_PER_KIB = 1024;
 /** Path in the package -> path in the project. */
 const FILES = {
   'usr/lib/d2-sidecar/dist': 'dist',
-  'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
+  'usr/lib/d2-sidecar/config/sidecar.yaml': 'config/sidecar.yaml',
+  'usr/lib/d2-sidecar/config/schema.json': 'config/schema.json',
   'usr/lib/d2-sidecar/set-sockets': 'config/debian/set-sockets',
   'usr/lib/d2-sidecar/add-sidecar': 'config/debian/add-sidecar',
   'usr/lib/systemd/system/d2-sidecar.service': 'config/systemd/d2-sidecar.service',
@@ -97,8 +98,12 @@ function layOut(root) {
   edit(
     path.join(root, 'etc/d2-sidecar/sidecar.yaml'),
     '$schema=./schema.json',
-    '$schema=/usr/lib/d2-sidecar/schema.json',
+    '$schema=/usr/lib/d2-sidecar/config/schema.json',
   );
+  // `d2-sidecar print licences` reads it.
+  const licences = path.join(root, 'usr/lib/d2-sidecar/dist/licences');
+  rmSync(licences, { recursive: true, force: true });
+  symlinkSync(path.relative(path.dirname(licences), path.join(root, DOCUMENTS)), licences);
   mkdirSync(path.join(root, 'usr/bin'));
   symlinkSync('../lib/d2-sidecar/dist/main.js', path.join(root, 'usr/bin/d2-sidecar'));
 }

@@ -34,6 +34,8 @@ export async function tryOut({ image, folder, hasTmp, guide, say }) {
     else expect('health --monitor', trial.run(['d2-sidecar', 'health', '--monitor', monitor]).status, 0);
     const version = trial.run(['d2-sidecar', '--version']).stdout;
     if (!version.includes(`build ${logs[0].build},`)) throw new Error(`--version and the log differ: ${version}`);
+    for (const name of ['sample', 'schema', 'licences'])
+      expect(`print ${name}`, trial.run(['d2-sidecar', 'print', name]).status, 0);
     say(`serves as user ${image.user} on a read-only tree, ${hasTmp ? 'with' : 'without'} /tmp: ${version.trim()}`);
   } finally {
     child.kill('SIGTERM');

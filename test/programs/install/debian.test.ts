@@ -125,6 +125,8 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
     expect(textOf('NEWS')).toBe(readFileSync(path.join(copy, 'CHANGELOG.md'), 'utf8'));
     const changes = unzip(path.join(documents, 'changelog.gz'));
     expect(changes).toMatch(/^d2-sidecar \(0\.0\.1~rc\.1(?:~trial)?\) unstable; urgency=medium\n/);
+    for (const name of ['sample', 'schema', 'licences'])
+      await succeed(process.execPath, [path.join(place, 'usr/lib/d2-sidecar/dist/main.js'), 'print', name], folder);
     const manual = unzip(path.join(place, 'usr/share/man/man1/d2-sidecar.1.gz'));
     expect(manual).toContain('\n.SH EXIT CODES\n');
     expect(manual).toContain('\\-\\-upstream URL');
