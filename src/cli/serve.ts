@@ -1,14 +1,12 @@
 /** `d2-sidecar` without a command: starts, logs where it listens, and stops on request. */
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Config } from '../config/config.ts';
-import { findLoopbackTrust } from '../config/config.ts';
+import { type Config, findLoopbackTrust } from '../config/config.ts';
 import type { GivenSocket } from '../config/given-socket.ts';
 import type { Lifecycle } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
 import type { Sidecar } from '../sidecar/sidecar.ts';
-import type { Controllable } from './control/control-routes.ts';
-import { ControlServer } from './control/control-server.ts';
+import { type Controllable, ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';

@@ -6,8 +6,8 @@ import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../base/problem.ts';
 import { clientCertificateOf } from '../tls/client-certificate.ts';
-import { AccessClosed } from './access/access-closed.ts';
 import type { AccessControl } from './access/access-control.ts';
+import { AccessClosed } from './access/monitor-access.ts';
 import { covers, type Reader, type Role } from './access/reader.ts';
 import type { HostCheck } from './host-check.ts';
 

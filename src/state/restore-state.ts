@@ -11,7 +11,6 @@ import { type Loaded, loadState, type RefusedError, type StateRefusal } from './
 import type { Savable } from './saved-record.ts';
 import type { Header } from './state-file.ts';
 import { StateKeeper } from './state-keeper.ts';
-import { StateOwner } from './state-owner.ts';
 
 export interface RestoreOptions {
   readonly file: string;
@@ -40,7 +39,6 @@ export async function restoreState<Made extends { readonly state: Savable }>(
 ): Promise<{ readonly made: Made; readonly keeper: StateKeeper }> {
   const { file, intervalMs, sidecarVersion, clock, logger } = options;
   const writer = { writer: randomId(), writerStartedMs: clock.epochMs() };
-  const owner = new StateOwner(file, writer);
   const beganNs = clock.nowNs();
   let made = create();
   const loaded = await loadState(made.state, file, clock);
@@ -58,10 +56,10 @@ export async function restoreState<Made extends { readonly state: Savable }>(
       'the state cannot be saved now; it is tried again',
     );
   }
-  await owner.claim();
   const header: Header = { sidecarVersion, ...writer, applications: made.state.applications };
   const restored = loaded.kind;
-  const keeper = new StateKeeper({ file, intervalMs, state: made.state, restored, header, owner, clock, logger });
+  const keeper = new StateKeeper({ file, intervalMs, state: made.state, restored, header, clock, logger });
+  await keeper.owner.claim();
   return { made, keeper };
 }
 

@@ -6,6 +6,7 @@
  * The file never stops the sidecar from serving: an unusable one is set aside, a failed save is retried.
  */
 
+import { stat } from 'node:fs/promises';
 import { type Clock, MS_PER_S, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
@@ -13,8 +14,7 @@ import { describeFileError } from '../base/trusted-file.ts';
 import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Loaded } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
-import { type Header, type SaveResult, writeState } from './state-file.ts';
-import type { StateOwner } from './state-owner.ts';
+import { type Header, parseHeader, readLines, type SaveResult, writeState } from './state-file.ts';
 
 export interface LastSave extends SaveResult {
   readonly epochMs: number;
@@ -37,12 +37,13 @@ export interface StateKeeperParts {
   /** The outcome of loading the file at the start. */
   readonly restored: Loaded['kind'];
   readonly header: Header;
-  readonly owner: StateOwner;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export class StateKeeper {
+  /** Of the file; it has to be claimed before the first save. */
+  readonly owner: StateOwner;
   readonly #parts: StateKeeperParts;
   readonly #remindedNs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -57,6 +58,7 @@ export class StateKeeper {
 
   constructor(parts: StateKeeperParts) {
     this.#parts = parts;
+    this.owner = new StateOwner(parts.file, parts.header);
   }
 
   get restored(): Loaded['kind'] {
@@ -78,7 +80,7 @@ export class StateKeeper {
   /** Never rejects. */
   async save(): Promise<void> {
     try {
-      const whose = await this.#parts.owner.ask();
+      const whose = await this.owner.ask();
       if (whose !== 'own') this.#conflict(whose === 'leave' ? 'it started later, so it keeps the file' : 'replaced');
       if (whose !== 'leave') await this.#write();
     } catch (error) {
@@ -88,11 +90,11 @@ export class StateKeeper {
   }
 
   async #write(): Promise<void> {
-    const { file, header, state, owner, clock } = this.#parts;
+    const { file, header, state, clock } = this.#parts;
     const beganNs = clock.nowNs();
     const epochMs = clock.epochMs();
     const written = await writeAside(file, (handle) => writeState(handle, header, state.save(), clock));
-    await owner.claim();
+    await this.owner.claim();
     this.saves += 1;
     this.last = { epochMs, durationNs: clock.nowNs() - beganNs, ...written };
     if (!this.#isFailing) return;
@@ -165,3 +167,70 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   ),
   gauge('d2_sidecar_state_file_bytes', 'Size of the state file.', ({ last }) => last?.bytes),
 ];
+
+/** After this many checks of an unchanged file its writer is considered gone. */
+const LOOKS_UNTIL_GONE = 3;
+
+/**
+ * Notices when another sidecar writes the same file. A lock would survive a crash, and the process ids in it mean
+ * nothing between containers, where both may be 1. Instead each sidecar checks whose file it is about to replace.
+ *
+ * The sidecar that started later keeps the file. In a rolling restart the old one must not overwrite what the new one
+ * has begun to count.
+ */
+class StateOwner {
+  readonly #file: string;
+  readonly #self: Pick<Header, 'writer' | 'writerStartedMs'>;
+  /** The file as it was when this process owned it or last checked it. */
+  #known: string | undefined;
+  #unchangedLooks = 0;
+  #isForeign = false;
+
+  constructor(file: string, self: Pick<Header, 'writer' | 'writerStartedMs'>) {
+    this.#file = file;
+    this.#self = self;
+  }
+
+  /** Takes ownership of the file just read or just written. */
+  async claim(): Promise<void> {
+    this.#known = await this.#look();
+    this.#isForeign = false;
+  }
+
+  /**
+   * `own`: absent, no state file, or ours. `replaceable`: of a sidecar that started earlier or is gone. `leave`: of one
+   * that started later.
+   */
+  async ask(): Promise<'own' | 'replaceable' | 'leave'> {
+    const there = await this.#look();
+    if (there === undefined) return 'own';
+    if (there === this.#known) {
+      if (!this.#isForeign) return 'own';
+      this.#unchangedLooks += 1;
+      return this.#unchangedLooks < LOOKS_UNTIL_GONE ? 'leave' : 'replaceable';
+    }
+    this.#known = there;
+    this.#unchangedLooks = 0;
+    this.#isForeign = false;
+    const header = await this.#header();
+    // As at a start, a file that is not a state file is replaced.
+    if (header === undefined || header.writer === this.#self.writer) return 'own';
+    this.#isForeign = header.writerStartedMs > this.#self.writerStartedMs;
+    return this.#isForeign ? 'leave' : 'replaceable';
+  }
+
+  /** The properties of the file that change when it is rewritten. */
+  async #look(): Promise<string | undefined> {
+    const there = await stat(this.#file).catch(() => undefined);
+    return there && `${there.ino} ${there.mtimeMs} ${there.size}`;
+  }
+
+  async #header(): Promise<Header | undefined> {
+    try {
+      for await (const line of readLines(this.#file)) return parseHeader(line);
+    } catch {
+      // Unreadable: the save that follows reports it.
+    }
+    return undefined;
+  }
+}

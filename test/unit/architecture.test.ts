@@ -107,7 +107,7 @@ it('the page imports no room but the files that run anywhere, and two packages t
   const others = IMPORTS.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== PAGE);
   expect(others.map(({ from, to }) => `${from} ${to}`)).toEqual(
     [
-      'cli/top-lines.ts',
+      'cli/top.ts',
       'cli/control/protocol.ts',
       'monitor/live/item-document.ts',
       'monitor/live/live-document.ts',

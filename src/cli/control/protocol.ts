@@ -1,6 +1,6 @@
 /**
  * What goes over the control socket: HTTP/1.1, one request for each connection. Bodies are JSON, a thread dump is text,
- * and a refusal is a problem (base/problem.ts). control-routes.ts lists the requests.
+ * and a refusal is a problem (base/problem.ts). control-server.ts lists the requests.
  */
 import { z } from 'zod';
 import { SidecarError } from '../../base/errors.ts';

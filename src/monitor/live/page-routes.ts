@@ -1,12 +1,17 @@
 /**
  * The live page itself: `/`, and its script, style and icon under `/page/`. They need no credential and hold no data,
  * since the page itself asks for the credential. It reads its data from live-routes.ts.
+ *
+ * The files are those of `dist/page`, each plain and compressed (`page.js`, `page.js.br`, `page.js.gz`). They are read
+ * at the first request for the page, and kept: a few hundred KB. A request's path is never used as a path on disk.
  */
+
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
-import { MAX_MEMBERS, negotiateCoding } from '../accept-encoding.ts';
+import { loadProgramFile } from '../../base/program-files.ts';
+import { type Coding, MAX_MEMBERS, negotiateCoding } from '../accept-encoding.ts';
 import { OPEN } from '../guard.ts';
-import { PAGE, type PageFile, PageFolder } from './page-files.ts';
 
 /**
  * Allows only resources and data from this server, and no inline script or style (`'unsafe-inline'`). Charts set styles
@@ -61,4 +66,61 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, 
 function isKnown(field: string | undefined, etag: string): boolean {
   if (field === undefined) return false;
   return field.split(',', MAX_MEMBERS).some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
+}
+
+interface PageFile {
+  readonly mediaType: string;
+  readonly plain: Buffer;
+  readonly coded: ReadonlyMap<Coding, Buffer>;
+  /** SHA-256 of the plain content, shortened, without quotes. */
+  readonly hash: string;
+}
+
+/** By name, e.g. `page.js`. */
+type PageFiles = ReadonlyMap<string, PageFile>;
+
+const PAGE = 'index.html';
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  [PAGE]: 'text/html; charset=utf-8',
+  'page.js': 'text/javascript; charset=utf-8',
+  'page.css': 'text/css; charset=utf-8',
+  'icon.svg': 'image/svg+xml',
+};
+
+const ENDINGS = { br: '.br', gzip: '.gz' } as const satisfies Record<Coding, string>;
+
+/** Enough of the SHA-256 to distinguish all versions. */
+const HASH_CHARS = 22;
+
+export class PageFolder {
+  readonly #read: (name: string) => Promise<Buffer>;
+  #files: PageFiles | undefined;
+
+  /** `read` resolves to the bytes of a file of the built page, e.g. `page.js.br`, and rejects if it is missing. */
+  constructor(read = (name: string) => loadProgramFile(`dist/page/${name}`)) {
+    this.#read = read;
+  }
+
+  /** Undefined while there is no built page; each call then searches again. */
+  async files(): Promise<PageFiles | undefined> {
+    this.#files ??= await readFiles(this.#read).catch(() => undefined);
+    return this.#files;
+  }
+}
+
+/** Rejects if a file is missing. */
+async function readFiles(read: (name: string) => Promise<Buffer>): Promise<PageFiles> {
+  const files = new Map<string, PageFile>();
+  for (const [name, mediaType] of Object.entries(MEDIA_TYPES)) {
+    const plain = await read(name);
+    const coded = new Map<Coding, Buffer>();
+    for (const [coding, ending] of Object.entries(ENDINGS) as [Coding, string][]) {
+      const bytes = await read(name + ending).catch(() => undefined);
+      if (bytes !== undefined) coded.set(coding, bytes);
+    }
+    const hash = createHash('sha256').update(plain).digest('base64url').slice(0, HASH_CHARS);
+    files.set(name, { mediaType, plain, coded, hash });
+  }
+  return files;
 }

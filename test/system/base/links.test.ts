@@ -13,7 +13,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { writeAside } from '../../../src/base/write-aside.ts';
-import { checkFiles } from '../../../src/cli/check-files.ts';
+import { checkFiles } from '../../../src/cli/check.ts';
 import { report } from '../../../src/cli/report.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { LineFile, shiftFiles } from '../../../src/export/access-log/line-file.ts';

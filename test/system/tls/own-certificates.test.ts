@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
-import { formatTop } from '../../../src/cli/top-lines.ts';
+import { formatTop } from '../../../src/cli/top.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { ManualClock } from '../../support/clock.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, it } from 'vitest';
 import { negotiateCoding } from '../../../../src/monitor/accept-encoding.ts';
-import { PageFolder } from '../../../../src/monitor/live/page-files.ts';
+import { PageFolder } from '../../../../src/monitor/live/page-routes.ts';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';

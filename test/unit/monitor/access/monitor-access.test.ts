@@ -2,8 +2,7 @@ import { chmodSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/logger.ts';
-import { AccessClosed } from '../../../../src/monitor/access/access-closed.ts';
-import { MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
+import { AccessClosed, MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { Folder, tokenLine } from '../../../support/monitor/access/access-files.ts';
 

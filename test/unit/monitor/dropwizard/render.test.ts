@@ -3,8 +3,7 @@ import type { Gauge } from '../../../../src/metrics/gauge.ts';
 import { type CounterReading, emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
 import { formatJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
-import { timerFields } from '../../../../src/monitor/dropwizard/metric-fields.ts';
-import { type RenderOptions, renderMetrics } from '../../../../src/monitor/dropwizard/render.ts';
+import { type RenderOptions, renderMetrics, timerFields } from '../../../../src/monitor/dropwizard/render.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
 import { metricsOfSample, reduced } from './sample-document.ts';
 
