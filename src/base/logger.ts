@@ -7,6 +7,10 @@ import { escapeHidden } from './shown-text.ts';
 /** Writes one line of JSON per call to standard output. Never pass it a head, header value, body or configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
+const silent = () => undefined;
+/** For work whose errors say everything. */
+export const SILENT: Logger = { debug: silent, info: silent, warn: silent, error: silent };
+
 export interface LeveledLogger extends Logger {
   level: string;
   /** Lines dropped because nobody read the pipe or the disk was full. */

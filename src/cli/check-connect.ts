@@ -6,6 +6,7 @@ import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, systemClock } from '../base/clock.ts';
 import { ERROR_CODES, SidecarError } from '../base/errors.ts';
+import { SILENT } from '../base/logger.ts';
 import { showProgress } from '../base/progress.ts';
 import type { Config } from '../config/config.ts';
 import { formatHostPort } from '../config/host-port.ts';
@@ -19,9 +20,6 @@ import { EXIT_FAILED, type Output } from './output.ts';
 
 const ANSWER_TIMEOUT_MS = 5_000;
 const MAX_LOCATION = 200;
-
-const silent = () => undefined;
-const NO_LOG = { debug: silent, info: silent, warn: silent, error: silent };
 
 /** The message says what fails, after its key. */
 class ConnectionFault extends Error {}
@@ -71,7 +69,7 @@ async function tryUpstream(config: Config, clock: Clock, print: (text: string) =
 async function open({ upstream }: Config, clock: Clock): Promise<net.Socket> {
   const { host, port, tls, connectTimeoutMs } = upstream;
   const dialOptions = new SharedLookup(clock).dialOptions(connectTimeoutMs);
-  const secured = tls && (await UpstreamTls.open(upstream, tls, { clock, logger: NO_LOG }));
+  const secured = tls && (await UpstreamTls.open(upstream, tls, { clock, logger: SILENT }));
   const socket = secured?.connect(dialOptions) ?? net.connect({ host, port, ...dialOptions });
   let phase: 'connect' | 'handshake' = 'connect';
   // A late error also breaks the request.
@@ -156,7 +154,7 @@ function describeStatus(status: number, location: string | undefined): string {
 }
 
 async function tryJvm(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {
-  const source = await createJvmSource({ config, clock, logger: NO_LOG, env: process.env });
+  const source = await createJvmSource({ config, clock, logger: SILENT, env: process.env });
   try {
     await source?.read(AbortSignal.timeout(config.jvm.timeoutMs));
     print(`jvm: read from ${source?.name}`);

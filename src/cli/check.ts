@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { ConfigError, SidecarError, StartError } from '../base/errors.ts';
+import { SILENT } from '../base/logger.ts';
 import { describeFileError, readRegularFile, resolveTrusted } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { formatYaml } from '../config/effective.ts';
@@ -143,8 +144,7 @@ export async function checkFiles(config: Config, folders: readonly string[] = []
 }
 
 function tlsChecks({ listen, monitor, upstream }: Config, warn: (warning: unknown) => void) {
-  const silent = () => undefined;
-  const parts = { clock: systemClock, logger: { debug: silent, info: silent, warn, error: warn } };
+  const parts = { clock: systemClock, logger: { ...SILENT, warn, error: warn } };
   return [
     async () => listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
     async () => monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts)),

@@ -46,7 +46,7 @@ export async function learn(parts: LearnParts): Promise<number> {
       state = () => {
         const leftS = Math.max(0, Math.round(minutes * S_PER_MINUTE - elapsedS()));
         const messages = survey.clientMessages + survey.upstreamMessages;
-        return `learning, ${leftS} s left, ${messages} messages, ${survey.channels} channels`;
+        return `learning, ${leftS} s left, ${messages} messages, ${survey.channels.size} channels`;
       };
     },
     end: () => {

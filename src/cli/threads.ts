@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
+import { SILENT } from '../base/logger.ts';
 import type { Environment } from '../config/environment.ts';
 import { cleanDump, summariseThreads } from '../jvm/thread-dump.ts';
 import { askSidecar } from './ask-sidecar.ts';
@@ -18,8 +18,6 @@ type Server = NonNullable<ControlStatus['server']>;
 /** A JVM that stands still opens its attach socket late. */
 const DUMP_TIMEOUT_MS = 70_000;
 const READ_TIMEOUT_MS = 5_000;
-/** Its reasons are in the error. */
-const SILENT: Logger = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };
 
 /** Throws like `askSidecar`; D2S_ERR_CONTROL if the JVM's attach socket cannot be reached. */
 export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {

@@ -24,8 +24,8 @@ declare module 'fastify' {
 
 export interface GuardOptions {
   /** Undefined: everybody may read everything. Both are read for each request, since a reload may replace them. */
-  readonly access: AccessControl | AccessClosed | undefined;
-  readonly hosts: HostCheck;
+  readonly access: () => AccessControl | AccessClosed | undefined;
+  readonly hosts: () => HostCheck;
 }
 
 /** Options of a route: no role; the role for numbers; the role for user names, addresses and session ids too. */
@@ -75,7 +75,7 @@ export class Guard {
   }
 
   #checkHost(request: FastifyRequest): void {
-    const verdict = this.#options.hosts.verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
+    const verdict = this.#options.hosts().verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
     if (verdict === 'ours') return;
     if (verdict === 'unreadable') throw new Problem(400, 'The host cannot be read.');
     const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
@@ -83,7 +83,7 @@ export class Guard {
   }
 
   async #identify(request: FastifyRequest): Promise<Reader> {
-    const { access } = this.#options;
+    const access = this.#options.access();
     if (access === undefined) return EVERYBODY;
     if (access instanceof AccessClosed) throw createRetryLater(503, access.detail, CLOSED_RETRY_S);
     const { authorization } = request.headers;

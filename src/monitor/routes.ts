@@ -44,8 +44,8 @@ import { addLiveRoutes } from './live/live-routes.ts';
 import { addPageRoutes, type PageFolder } from './live/page-routes.ts';
 import { LoopShare, type NextTurn } from './loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
+import { CONTENT_TYPES, negotiate } from './negotiate.ts';
 import { renderTables } from './prometheus/exposition.ts';
-import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { sendJson, sendPieces } from './send.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {

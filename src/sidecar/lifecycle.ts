@@ -74,6 +74,7 @@ interface LifecycleParts {
 export class Lifecycle {
   /** Settles when the sidecar has ended; rejects with the error of ending it. */
   readonly ended: Promise<Outcome>;
+  state: LifecycleState = 'starting';
   readonly #stoppable: Stoppable;
   readonly #times: () => StopTimes;
   readonly #clock: Clock;
@@ -83,7 +84,6 @@ export class Lifecycle {
   readonly #drainRequested = new Latch();
   readonly #stopRequested = new Latch();
   readonly #endRequested = new Latch();
-  #state: LifecycleState = 'starting';
   #isHurried = false;
   /** No load balancer needs to notice, or nobody waits for that. */
   #waitsForNobody = false;
@@ -102,10 +102,6 @@ export class Lifecycle {
     this.ended.catch(() => undefined);
   }
 
-  get state(): LifecycleState {
-    return this.#state;
-  }
-
   get inProgress(): InProgress {
     return this.#stoppable.inProgress();
   }
@@ -117,7 +113,7 @@ export class Lifecycle {
   }
 
   started(): void {
-    this.#state = 'serving';
+    this.state = 'serving';
     this.#hasStarted.set();
   }
 
@@ -125,7 +121,7 @@ export class Lifecycle {
   drain(): void {
     this.#drainRequested.set();
     // The caller may read the state right after this call.
-    if (this.#state === 'serving') this.#beginDraining();
+    if (this.state === 'serving') this.#beginDraining();
   }
 
   /**
@@ -150,7 +146,7 @@ export class Lifecycle {
   async #run(): Promise<Outcome> {
     await this.#hasStarted.whenSet;
     await this.#drainRequested.whenSet;
-    if (this.#state === 'serving') this.#beginDraining();
+    if (this.state === 'serving') this.#beginDraining();
     // New clients still arrive until load balancers have noticed.
     await this.#until(this.#delayEndNs, () => this.#waitsForNobody);
 
@@ -186,7 +182,7 @@ export class Lifecycle {
   }
 
   #enter(state: LifecycleState): void {
-    this.#state = state;
+    this.state = state;
     // `#endAtOnce` has logged the end.
     if (this.#endRequested.isSet) return;
     const { leftMs } = this;

@@ -10,24 +10,22 @@ export class SidecarTls {
   readonly listen: ListenerTls | undefined;
   readonly monitor: ListenerTls | undefined;
   readonly upstream: UpstreamTls | undefined;
+  readonly #all: readonly (ListenerTls | UpstreamTls)[];
 
   /**
    * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for unusable files that the traffic needs. Unusable files of
    * the monitoring port become its `trouble` and are logged. Files that look wrong are logged.
    */
   static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
-    return new SidecarTls(
-      listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
-      monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts, WatchedTls.openOrStandIn)),
-      upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
-    );
+    return new SidecarTls({
+      listen: listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
+      monitor: monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts, WatchedTls.openOrStandIn)),
+      upstream: upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
+    });
   }
 
-  private constructor(
-    listen: ListenerTls | undefined,
-    monitor: ListenerTls | undefined,
-    upstream: UpstreamTls | undefined,
-  ) {
+  private constructor({ listen, monitor, upstream }: Pick<SidecarTls, 'listen' | 'monitor' | 'upstream'>) {
+    this.#all = [listen, monitor, upstream].filter((part) => part !== undefined);
     this.listen = listen;
     this.monitor = monitor;
     this.upstream = upstream;
@@ -49,15 +47,14 @@ export class SidecarTls {
   }
 
   get certificates(): readonly OwnCertificate[] {
-    const parts = [this.listen, this.monitor, this.upstream];
-    return parts.map((part) => part?.files.certificate).filter((certificate) => certificate !== undefined);
+    return this.#all.map(({ files }) => files.certificate).filter((certificate) => certificate !== undefined);
   }
 
   watch(): void {
-    for (const part of [this.listen, this.monitor, this.upstream]) part?.files.watch();
+    for (const { files } of this.#all) files.watch();
   }
 
   close(): void {
-    for (const part of [this.listen, this.monitor, this.upstream]) part?.files.close();
+    for (const { files } of this.#all) files.close();
   }
 }

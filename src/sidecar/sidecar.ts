@@ -280,15 +280,12 @@ export class Sidecar {
   }
 
   #createGuard(): Guard {
-    const sidecar = this;
     return new Guard({
-      get access() {
-        const trouble = sidecar.tls.monitor?.files.trouble;
-        return trouble === undefined ? sidecar.#parts.access.current : new AccessClosed(trouble);
+      access: () => {
+        const trouble = this.tls.monitor?.files.trouble;
+        return trouble === undefined ? this.#parts.access.current : new AccessClosed(trouble);
       },
-      get hosts() {
-        return sidecar.#hosts;
-      },
+      hosts: () => this.#hosts,
     });
   }
 

@@ -10,8 +10,7 @@ import { extractRawPath, parseSegments } from '../../src/measure/classify/path.t
 import { UnclassifiedRequests } from '../../src/measure/record/unclassified-requests.ts';
 import { companionsOf } from '../../src/measure/sessions/companions.ts';
 import { Credentials } from '../../src/measure/sessions/credentials.ts';
-import { negotiateCoding } from '../../src/monitor/accept-encoding.ts';
-import { negotiate } from '../../src/monitor/prometheus/negotiate.ts';
+import { negotiate, negotiateCoding } from '../../src/monitor/negotiate.ts';
 import { parseCallbackQuery } from '../../src/protocol/bayeux/request-body.ts';
 import { clientAddressOf } from '../../src/protocol/http1/client-address.ts';
 import { parseRequestHead } from '../../src/protocol/http1/request-head.ts';

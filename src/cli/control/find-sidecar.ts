@@ -43,7 +43,7 @@ export async function findSidecar(
   pid: number | undefined,
   { service, folder, others }: SocketPlaces = findPlaces(),
 ): Promise<string> {
-  const own = listSockets(folder);
+  const own = checkPrivateFolder(folder) ? readSockets(folder) : [];
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);
     if (own.includes(wanted) && (await isListening(wanted))) return wanted;
@@ -67,11 +67,6 @@ export async function findSidecar(
   throw new ConfigError([`${live.length} sidecars are running, expected --pid to choose one:`, ...list].join('\n'));
 }
 
-/** Paths of sockets in the folder, by process id. */
-function listSockets(folder: string): readonly string[] {
-  return checkPrivateFolder(folder) ? readSockets(folder) : [];
-}
-
 /** Without those of a folder that disappears meanwhile. */
 function listForeign(folder: string): readonly string[] {
   try {
@@ -81,6 +76,7 @@ function listForeign(folder: string): readonly string[] {
   }
 }
 
+/** Paths of sockets in the folder, by process id. */
 function readSockets(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => /^\d+\.sock$/.test(name));
   return names

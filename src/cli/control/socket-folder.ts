@@ -16,7 +16,7 @@ const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /** `/tmp/d2-sidecar-1000`: one for each user, for all sidecars of that user. */
 export function defaultFolder(): string {
-  return path.join(tmpdir(), `${FOLDER_PREFIX}${userId() ?? 'user'}`);
+  return path.join(tmpdir(), `${FOLDER_PREFIX}${process.getuid?.() ?? 'user'}`);
 }
 
 /** The folders of all users that belong to whom their name says. For root: others may not look into them. */
@@ -57,7 +57,7 @@ export function checkPrivateFolder(folder: string): boolean {
   // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
   const found = inspect(folder);
   if (found === undefined) return false;
-  const owner = userId();
+  const owner = process.getuid?.();
   if (!found.isDirectory()) throw new ControlError(`${folder} is not a folder (links are not followed)`);
   const isOurs = owner === undefined || found.uid === owner;
   if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return true;
@@ -95,8 +95,4 @@ export async function isListening(socketPath: string): Promise<boolean> {
   } finally {
     socket.destroy();
   }
-}
-
-function userId(): number | undefined {
-  return process.getuid?.();
 }

@@ -21,10 +21,6 @@ export class ChannelRecord {
     return tally;
   }
 
-  has(event: ChannelEvent): boolean {
-    return this.tallies.has(event);
-  }
-
   /** Whether the event happened, and rules read less than half of it. */
   isUnread(when: CometWhen): boolean {
     const { count = 0, read = 0 } = this.tallies.get(when) ?? {};
@@ -50,14 +46,11 @@ type Place = keyof typeof MAX_WORDS;
 export class HeardChannels {
   readonly #root: ChannelNode = new NameNode<ChannelRecord>();
   readonly #bounds: Bounds;
-  #size = 0;
+  /** Channels and templates. */
+  size = 0;
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
-  }
-
-  get size(): number {
-    return this.#size;
   }
 
   /** The record of the channel, or of its template; undefined if there is no room for it. */
@@ -75,7 +68,7 @@ export class HeardChannels {
       else node = node?.place(/^\*\*?$/.test(segment) ? segment : VARIABLE, take);
     }
     if (node === undefined) return undefined;
-    if (node.value === undefined) this.#size += 1;
+    if (node.value === undefined) this.size += 1;
     node.value ??= new ChannelRecord();
     return node.value;
   }
@@ -104,8 +97,9 @@ function settle(node: ChannelNode, isKnownData: (text: string) => boolean, place
 
 /** A channel with nothing below it, on which clients only receive. */
 function isObject({ value, children }: ChannelNode): boolean {
-  if (value === undefined || children.size > 0 || value.has('publish')) return false;
-  return value.has('subscribe') || value.has('unsubscribe') || value.has('delivery');
+  const { tallies } = value ?? {};
+  if (tallies === undefined || children.size > 0 || tallies.has('publish')) return false;
+  return tallies.has('subscribe') || tallies.has('unsubscribe') || tallies.has('delivery');
 }
 
 function collect(node: ChannelNode, segments: readonly string[]): HeardChannel[] {

@@ -102,7 +102,7 @@ function formatRules({ pattern, captures, record }: HeardChannel): string[] {
   const lines: string[] = [];
   const calls = formatExamples(captures, record.tallies.get('publish'));
   // On channels that clients subscribe to, messages come back to their sender.
-  if (record.isUnread('publish') && record.has('answer') && isService(pattern)) {
+  if (record.isUnread('publish') && record.tallies.has('answer') && isService(pattern)) {
     lines.push(
       `- channel: ${channel}`,
       '  kind: rpc # answered, so a call; or sba',

@@ -30,7 +30,7 @@ export class Survey {
   clientMessages = 0;
   upstreamMessages = 0;
   readonly #bounds = new Bounds();
-  readonly #channels = new HeardChannels(this.#bounds);
+  readonly channels = new HeardChannels(this.#bounds);
   readonly #rules: CometClassifier;
   /** Channels on which a rule finds the answers to its calls. */
   readonly #replyChannels: ReadonlySet<string | undefined>;
@@ -46,11 +46,6 @@ export class Survey {
   constructor(config: CometClassifierConfig) {
     this.#rules = new CometClassifier(config);
     this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));
-  }
-
-  /** Channels and templates so far. */
-  get channels(): number {
-    return this.#channels.size;
   }
 
   /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
@@ -97,13 +92,13 @@ export class Survey {
       clientMessages: this.clientMessages,
       upstreamMessages: this.upstreamMessages,
       failures: this.#failures,
-      channels: this.#channels.settle((text) => this.#knownData.has(hashOf(text))),
+      channels: this.channels.settle((text) => this.#knownData.has(hashOf(text))),
       skipped: this.#bounds.skipped,
     };
   }
 
   #record(event: ChannelEvent, channel: string, data: unknown): void {
-    const tally = isMeta(channel) ? undefined : this.#channels.recordOf(channel)?.tallyOf(event);
+    const tally = isMeta(channel) ? undefined : this.channels.recordOf(channel)?.tallyOf(event);
     if (tally === undefined) return;
     tally.record(data, this.#bounds);
     if (this.#matchesRule(event, channel, data)) tally.read += 1;

@@ -10,6 +10,7 @@ import type { Gauge } from '../../metrics/gauge.ts';
 import type { MeterReading, MeterSnapshot } from '../../metrics/meter.ts';
 import type { CounterReading, MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
+import type { Pieces } from '../json-pieces.ts';
 import { formatJavaDouble, formatJavaInteger, formatJsonText } from './java-text.ts';
 
 /** A constant of Dropwizard's JSON module in all releases 4.x; neither the library's version nor ours. */
@@ -45,7 +46,6 @@ const PRETTY: Blanks = {
   emptySection: '{ }',
 };
 
-type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 

@@ -4,13 +4,12 @@ import type { CallEntry } from '../../measure/record/running-calls.ts';
 import type { NameCounts } from '../../metrics/statistics.ts';
 import type { CallerRow, ItemDetails, ItemMinute } from '../../page/live-data.ts';
 import type { Role } from '../access/reader.ts';
+import type { Pieces } from '../json-pieces.ts';
 import type { LiveSession, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { roundOrNull, roundTo4Digits } from './live-document.ts';
 
 /** Rows of each list in one answer. */
 const MAX_ROWS = 100;
-
-type Pieces = Generator<string, void, undefined>;
 
 /** Callers and single calls are null without the role `sessions`. */
 export function* renderName(

@@ -46,7 +46,7 @@ export function* renderLive(
     seq: history.seq,
     marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
       ...{ t: epochMs / MS_PER_S, kind, text },
-      ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
+      end: endEpochMs && endEpochMs / MS_PER_S,
     })),
   };
   const sources = { verdicts, live, heldPolls: sidecar.own.comet.holds.now, since, role };
@@ -150,23 +150,14 @@ function selectJvm({ state, reads }: MonitoredJvm): object {
 
 /** The server's capacity: the gauges of `metrics/server`, and more. Unknown values are absent. */
 function selectServer({ state }: MonitoredJvm, live: MonitoredLive): object {
-  const diagnosed = live.diagnosed();
-  const diagnosis =
-    diagnosed === undefined || diagnosed.deadlockedThreads === 0
-      ? {}
-      : {
-          deadlock: {
-            threads: diagnosed.deadlockedThreads,
-            at: formatIso(diagnosed.atEpochMs),
-            file: diagnosed.fileName,
-          },
-        };
-  if (state.kind === 'unavailable') return diagnosis;
+  const { deadlockedThreads: threads = 0, atEpochMs = 0, fileName: file } = live.diagnosed() ?? {};
+  const deadlock = threads === 0 ? undefined : { threads, at: formatIso(atEpochMs), file };
+  if (state.kind === 'unavailable') return { deadlock };
   const gauges = Array.from(createServerGauges(state.server).gauges, ([name, gauge]) => [
     name.slice('server.'.length),
     gauge.read(),
   ]);
-  return { ...Object.fromEntries(gauges), processors: state.server.process.processors, ...diagnosis };
+  return { ...Object.fromEntries(gauges), processors: state.server.process.processors, deadlock };
 }
 
 /** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */

@@ -10,8 +10,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
 import { loadProgramFile } from '../../base/program-files.ts';
-import { type Coding, MAX_MEMBERS, negotiateCoding } from '../accept-encoding.ts';
 import { OPEN } from '../guard.ts';
+import { type Coding, MAX_MEMBERS, negotiateCoding } from '../negotiate.ts';
 
 /**
  * Allows only resources and data from this server, and no inline script or style (`'unsafe-inline'`). Charts set styles

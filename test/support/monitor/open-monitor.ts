@@ -28,10 +28,11 @@ export async function openMonitor(
   monitored: Omit<Monitored, 'health'> & Partial<Monitored>,
   { access, hosts = [], ...options }: Options = {},
 ) {
+  const hostCheck = new HostCheck(hosts);
   const monitor = new Monitor(
     { health: HEALTHY, ...monitored },
     { windowMs: 300_000, durationUnit: 'seconds', ...options },
-    new Guard({ access, hosts: new HostCheck(hosts) }),
+    new Guard({ access: () => access, hosts: () => hostCheck }),
     logger,
     { limits: LIMITS, hits: new LimitHits(systemClock, logger) },
   );

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, it } from 'vitest';
-import { negotiateCoding } from '../../../../src/monitor/accept-encoding.ts';
 import { PageFolder } from '../../../../src/monitor/live/page-routes.ts';
+import { negotiateCoding } from '../../../../src/monitor/negotiate.ts';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
@@ -112,7 +112,7 @@ it('the page answers HEAD with the fields and without content', async () => {
 
 it('the page stays as it was at the first request', async () => {
   const copy = new Folder();
-  for (const name of ['index.html', 'page.js', 'page.css']) copy.write(name, name);
+  for (const name of ['index.html', 'page.js', 'page.css', 'icon.svg']) copy.write(name, name);
   const { port, close } = await openPage(copy.path);
   await send(port, '/');
   copy.remove();

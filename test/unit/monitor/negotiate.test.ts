@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { negotiate } from '../../../../src/monitor/prometheus/negotiate.ts';
+import { negotiate } from '../../../src/monitor/negotiate.ts';
 
 const OPENMETRICS = 'application/openmetrics-text';
 
