@@ -12,7 +12,6 @@ import type { Logger } from '../base/logger.ts';
 import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
 import { describeFileError } from '../base/trusted-file.ts';
 import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
-import type { Loaded } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
 import { type Header, parseHeader, readLines, type SaveResult, writeState } from './state-file.ts';
 
@@ -30,12 +29,14 @@ const LEAST_WAIT = 0.25;
 
 const ANOTHER = 'another sidecar saves to the same state.file: give each its own';
 
+export type StateRefusal = 'torn' | 'foreign' | 'older' | 'newer' | 'unreadable';
+
 export interface StateKeeperParts {
   readonly file: string;
   readonly intervalMs: number;
   readonly state: Savable;
   /** The outcome of loading the file at the start. */
-  readonly restored: Loaded['kind'];
+  readonly restored: 'absent' | 'restored' | StateRefusal;
   readonly header: Header;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -61,7 +62,7 @@ export class StateKeeper {
     this.owner = new StateOwner(parts.file, parts.header);
   }
 
-  get restored(): Loaded['kind'] {
+  get restored(): StateKeeperParts['restored'] {
     return this.#parts.restored;
   }
 

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { loadState } from '../../../src/state/load-state.ts';
+import { loadState } from '../../../src/state/restore-state.ts';
 import type { Savable } from '../../../src/state/saved-record.ts';
 import { RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';

@@ -8,8 +8,6 @@ import { escapeLabelValue, formatSampleValue, renderTables } from '../../../../s
 const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
   [...renderTables(tables, format)].join('');
 
-const durations = new DurationBuckets(createBucketBounds([1]));
-
 function smallTables(): readonly Table[] {
   const buckets = new DurationBuckets(createBucketBounds([0.0025, 1, 60]));
   buckets.add(2e6);
@@ -82,16 +80,6 @@ it.each([
 ])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
   const described = counter('c_total', 'By kind.', () => values, 'kind');
   expect(() => textOf([createTable(described, {})])).toThrow('more levels than labels: c_total{kind="x"}');
-});
-
-it.each([
-  ['number', gauge('a', 'Large.', () => Array.from({ length: 20 }, (_, i) => [`${i}`, i] as const), 'i')],
-  [
-    'histogram',
-    histogram('h', 'Durations.', () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const), 'i'),
-  ],
-])('renderTables writes one %s for each piece', (_, description) => {
-  expect([...renderTables([createTable(description, {})], 'text')]).toHaveLength(20);
 });
 
 it.each([
