@@ -27,7 +27,7 @@ export async function passwd(flags: PasswdFlags, input: PasswordInput, output: O
     else output.out(`${token}\n`);
     return 0;
   }
-  const password = await readPassword(name, input, output);
+  const password = input.isTTY === true ? await askTwice(name, input, output) : parsePassword(await readLine(input));
   await put(`${name}:${role}:${formatPasswordHash(await createPasswordHash(password))}`, flags, output);
   return 0;
 }
@@ -53,10 +53,6 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /** Throws ConfigError, without the input in its message. */
-async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
-  return input.isTTY === true ? await askTwice(name, input, output) : parsePassword(await readLine(input));
-}
-
 function parsePassword(bytes: Buffer): string {
   const password = normalizePassword(bytes);
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {

@@ -45,6 +45,7 @@ export interface StateKeeperParts {
 export class StateKeeper {
   /** Of the file; it has to be claimed before the first save. */
   readonly owner: StateOwner;
+  readonly restored: StateKeeperParts['restored'];
   readonly #parts: StateKeeperParts;
   readonly #remindedNs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -59,11 +60,8 @@ export class StateKeeper {
 
   constructor(parts: StateKeeperParts) {
     this.#parts = parts;
+    this.restored = parts.restored;
     this.owner = new StateOwner(parts.file, parts.header);
-  }
-
-  get restored(): StateKeeperParts['restored'] {
-    return this.#parts.restored;
   }
 
   start(): void {

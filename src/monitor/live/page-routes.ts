@@ -47,15 +47,11 @@ async function send(
   if (files === undefined) throw new Problem(503, NOT_BUILT);
   const file = files.get(name);
   if (file === undefined) throw new Problem(404, 'The live page has no such file.');
-  return sendFile(request, reply, file, name === PAGE);
-}
-
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, isPage: boolean): FastifyReply {
   const coding = negotiateCoding(request.headers['accept-encoding'], [...file.coded.keys()]);
   // Each coding has its own tag, since the bytes differ (RFC 9110 §8.8.3.3).
   const etag = `"${file.hash}${coding === undefined ? '' : `-${coding}`}"`;
   reply.headers({ etag, vary: 'accept-encoding', 'cache-control': REVALIDATE });
-  if (isPage) reply.header('content-security-policy', PAGE_POLICY);
+  if (name === PAGE) reply.header('content-security-policy', PAGE_POLICY);
   if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
   reply.header('content-type', file.mediaType);
   if (coding === undefined) return reply.send(file.plain);

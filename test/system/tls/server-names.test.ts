@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { Receiver } from '../../../src/export/otlp/receiver.ts';
 import { HttpSource } from '../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../src/jvm/http/jolokia.ts';
-import { HostCheck } from '../../../src/monitor/host-check.ts';
+import { HostCheck } from '../../../src/monitor/guard.ts';
 import { UpstreamTls } from '../../../src/proxy/upstream/upstream-tls.ts';
 import { certificateName, indicatedName } from '../../../src/tls/server-name.ts';
 import { listening } from '../../support/net.ts';
