@@ -54,9 +54,9 @@ try {
   if (positionals.length !== 1) throw new TypeError('expected one file to write');
   await make(path.resolve(positionals[0]), values);
 } catch (error) {
-  if (!(error instanceof Refusal || error instanceof TypeError)) throw error;
+  if (!(error instanceof Refusal || error instanceof TypeError || error.code === 'ENOENT')) throw error;
   process.stderr.write(`executable: ${error.message}\n`);
-  process.exitCode = error instanceof Refusal ? 1 : EXIT_USAGE;
+  process.exitCode = error instanceof TypeError ? EXIT_USAGE : 1;
 }
 
 async function make(file, { node, for: inside = node, sha256, trial }) {
@@ -68,6 +68,9 @@ async function make(file, { node, for: inside = node, sha256, trial }) {
   const holes = describeHoles(version);
   if (holes !== undefined && !trial) throw new Refusal(`${holes}. --trial makes one that is not for release`);
   if (sha256 !== undefined) checkSum(inside, sha256);
+  // Each Node.js names its own source.
+  if (!readFileSync(inside).includes(`/v${version}/node-v${version}`))
+    throw new Refusal(`${inside} is not Node.js ${version}, as ${node} is`);
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-executable-'));
   try {
     // The executable holds this path, so it is relative: two builds would differ otherwise.
@@ -128,7 +131,7 @@ function listFiles() {
 function writeLicences(folder, inside, version) {
   run(process.execPath, [path.join(ROOT, 'scripts/sbom.mjs'), folder], 'the list of licences');
   const file = path.join(folder, 'licences.txt');
-  const [text] = ['..', '.'].flatMap((place) => {
+  const [text] = ['.', '..'].flatMap((place) => {
     const candidate = path.join(path.dirname(realpathSync(inside)), place, 'LICENSE');
     return statSync(candidate, { throwIfNoEntry: false })?.isFile() ? [readFileSync(candidate, 'utf8')] : [];
   });

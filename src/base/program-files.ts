@@ -2,7 +2,7 @@
  * Files that belong to the program: inside the single executable, otherwise in the folder of its package. Their names
  * are paths in that folder, e.g. `dist/page/page.js`.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { getAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
@@ -20,9 +20,19 @@ export async function loadProgramFile(name: string): Promise<Buffer> {
   return isSea() ? Buffer.from(getAsset(name)) : await readFile(locate(name));
 }
 
+/** The first folder above this file whose package.json is ours: the program may lie in the folder of another one. */
 function locate(name: string): string {
-  let up = '../';
-  for (let depth = 1; depth < MAX_DEPTH && !existsSync(new URL(`${up}package.json`, import.meta.url)); depth += 1)
-    up += '../';
-  return fileURLToPath(new URL(up + name, import.meta.url));
+  for (let depth = 1; depth <= MAX_DEPTH; depth += 1) {
+    const folder = new URL('../'.repeat(depth), import.meta.url);
+    if (isOurs(new URL('package.json', folder))) return fileURLToPath(new URL(name, folder));
+  }
+  throw new Error('the package.json of d2-sidecar is missing');
+}
+
+function isOurs(manifest: URL): boolean {
+  try {
+    return (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown }).name === 'd2-sidecar';
+  } catch {
+    return false;
+  }
 }

@@ -13,10 +13,10 @@ export class CometRoutes {
 
   /** `cometPath` and `loginPath` are relative to each application, without slashes at their ends. */
   constructor(applications: readonly string[], cometPath: string, loginPath: string) {
-    this.#contexts = createContexts(applications).map(({ application, segments }) => ({
-      application,
-      start: joinSegments(segments),
-    }));
+    // By the length of the text, since a segment may contain a slash (`%2F`).
+    this.#contexts = createContexts(applications)
+      .map(({ application, segments }) => ({ application, start: joinSegments(segments) }))
+      .sort((one, other) => other.start.length - one.start.length);
     this.#cometStart = joinSegments(parseConfigSegments(cometPath));
     this.#loginEnd = joinSegments(parseConfigSegments(loginPath));
   }

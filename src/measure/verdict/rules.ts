@@ -57,7 +57,7 @@ function describeHung({ kind, name, count, youngest, oldest, p99 }: HungName): s
 
 /** How much of a maximum is used, e.g. `9 of 10`. */
 function compare(used: number | undefined, max: number | undefined, format = formatCount) {
-  if (used === undefined || max === undefined || max <= 0)
+  if (used === undefined || max === undefined || !(max > 0))
     return { isFull: false, isNearlyFull: false, text: 'not known' };
   const text = `${format(used)} of ${formatCount(max)}`;
   return { isFull: used >= max, isNearlyFull: used >= NEARLY_ALL * max, text };

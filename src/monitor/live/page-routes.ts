@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isErrno } from '../../base/errors.ts';
 import { Problem } from '../../base/problem.ts';
 import { loadProgramFile } from '../../base/program-files.ts';
 import { OPEN } from '../guard.ts';
@@ -112,7 +113,10 @@ async function readFiles(read: (name: string) => Promise<Buffer>): Promise<PageF
     const plain = await read(name);
     const coded = new Map<Coding, Buffer>();
     for (const [coding, ending] of Object.entries(ENDINGS) as [Coding, string][]) {
-      const bytes = await read(name + ending).catch(() => undefined);
+      // Another error passes, so it must not be kept as if the file were missing.
+      const bytes = await read(name + ending).catch((error: unknown) => {
+        if (!isErrno(error, 'ENOENT')) throw error;
+      });
       if (bytes !== undefined) coded.set(coding, bytes);
     }
     const hash = createHash('sha256').update(plain).digest('base64url').slice(0, HASH_CHARS);

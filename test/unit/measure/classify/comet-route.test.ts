@@ -25,6 +25,11 @@ it.each(cases)('the Comet routes map %s %s to %s', (method, target, expected) =>
   expect(route && `${route.application} ${route.kind}`).toBe(expected);
 });
 
+it('a context with an escaped slash wins over the shorter one that its text begins with', () => {
+  const routes = new CometRoutes(['a', 'a%2Fb'], 'api/cometd', 'j_security_check');
+  expect(routes.find('POST', '/a%2Fb/api/cometd')).toEqual({ application: 'a%2Fb', kind: 'comet' });
+});
+
 it('the Comet routes work in the root context', () => {
   const root = new CometRoutes([''], 'api/cometd', 'auth/login');
   expect(root.find('POST', '/api/cometd/connect')).toEqual({ application: '', kind: 'comet' });
