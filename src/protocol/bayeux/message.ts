@@ -145,9 +145,8 @@ export function parseErrorCode(error: string | undefined): number | undefined {
 }
 
 /**
- * Whether the server does not know the client (any more). The code alone is not enough: CometD sends
- * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`; `402:data:Missing required
- * parameter` is another error.
+ * Whether the server does not know the client (any more). CometD sends `402::session_unknown` or `402::Unknown client`,
+ * faye `401:<clientId>:Unknown client`. The code alone is not enough: `402:data:Missing required parameter` has it, too.
  */
 export function isUnknownClient(error: string | undefined): boolean {
   const code = parseErrorCode(error);
