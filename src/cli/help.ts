@@ -10,8 +10,8 @@ Usage
   d2-sidecar health [--ready]        reports whether a running sidecar is alive, or ready: exit code 0 or 1, for probes
   d2-sidecar drain [--wait 20s]      makes a running sidecar unready and lets clients disconnect; it keeps serving
   d2-sidecar passwd NAME             creates the entry of a user or token with access to the monitoring port
-  d2-sidecar print sample            prints a file of this version: the sample configuration with all keys; schema: its
-                                     JSON schema; licences: those of all that the program contains
+  d2-sidecar print NAME              prints a file of this version: sample (a configuration with all keys), schema (the
+                                     JSON schema of it) or licences (of everything that the program contains)
   d2-sidecar report [--out FILE]     prints the state of a running sidecar as one JSON document without secrets
   d2-sidecar reload                  makes a running sidecar reload its configuration, as SIGHUP does
   d2-sidecar shutdown                stops a running sidecar and waits until it has exited
