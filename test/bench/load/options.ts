@@ -14,6 +14,8 @@ export const USAGE = `npm run bench -- [options]
   --short             20 s: sidecar and plain http-proxy; exit code 1 when their ratio is above 0.5
   --help              this
 
+BENCH_AGAINST=FILE compares with another build, FILE being its dist/main.js or executable.
+
 peers: ${PEERS.join(', ')}
 workloads: ${WORKLOADS.join(', ')}
 `;

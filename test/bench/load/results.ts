@@ -8,6 +8,7 @@ export type Figure =
   | 'p99Us'
   | 'p99BeforeUs'
   | 'rssMb'
+  | 'privateMb'
   | 'fullMb'
   | 'kbPerConnection'
   | 'startMs'

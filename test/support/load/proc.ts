@@ -61,6 +61,11 @@ export function residentBytes(pid: number): number | undefined {
   return bytesOf(pid, 'status', 'VmRSS');
 }
 
+/** What the process alone holds: without the pages of files, which others may share. */
+export function privateBytes(pid: number): number | undefined {
+  return bytesOf(pid, 'smaps_rollup', 'Private_Dirty');
+}
+
 export function openDescriptors(pid: number): number | undefined {
   return tryToRead(() => readdirSync(`/proc/${pid}/fd`).length);
 }

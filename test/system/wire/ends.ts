@@ -23,11 +23,18 @@ export class CaseRun {
   /** Offset at which the client's or the upstream's bytes are sent in two segments. */
   readonly splitRequestAt: number | undefined;
   readonly splitResponseAt: number | undefined;
+  /** Resolves when what lies between the ends has taken up all that reached it. */
+  readonly settle: () => Promise<void>;
   failure: unknown;
   readonly #waiters = new Set<() => void>();
 
-  constructor(token: string, split: { readonly request?: number; readonly response?: number } = {}) {
+  constructor(
+    token: string,
+    split: { readonly request?: number; readonly response?: number },
+    settle: () => Promise<void>,
+  ) {
     this.token = token;
+    this.settle = settle;
     this.splitRequestAt = split.request;
     this.splitResponseAt = split.response;
   }

@@ -1,3 +1,4 @@
+import { turns } from '../../support/wire/split-writer.ts';
 import { CaseRun, RawClient, type ScriptedUpstream, type UpstreamScript } from './ends.ts';
 import { type Observation, observe } from './observation.ts';
 import { playSteps, type Script } from './steps.ts';
@@ -35,16 +36,21 @@ export interface Split {
 export class CaseRunner {
   readonly #upstream: ScriptedUpstream;
   readonly #ca: string | undefined;
+  readonly #settle: () => Promise<void>;
 
-  /** `ca`: authority that the client trusts, so that it speaks TLS. */
-  constructor(upstream: ScriptedUpstream, ca?: string) {
+  /**
+   * `ca`: authority that the client trusts, so that it speaks TLS. `settle`: see `CaseRun`; by default for a sidecar in this process, whose
+   * event loop both ends share.
+   */
+  constructor(upstream: ScriptedUpstream, ca?: string, settle = () => turns(10)) {
     this.#upstream = upstream;
     this.#ca = ca;
+    this.#settle = settle;
   }
 
   /** Plays `subject` through `port` (the upstream's own, or a sidecar's) and says what both ends saw. Rejects at the deadline. */
   async run(subject: DataPathCase, port: number, split: Split = {}): Promise<Observation> {
-    const run = new CaseRun(this.#upstream.nextToken(), split);
+    const run = new CaseRun(this.#upstream.nextToken(), split, this.#settle);
     this.#upstream.add(run, subject.upstream);
     const client = new RawClient(port, run, this.#ca);
     try {

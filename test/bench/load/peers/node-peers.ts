@@ -53,9 +53,11 @@ function createSidecar(variant: SidecarVariant): Peer {
     command: (spot) => {
       const upstream = `http://127.0.0.1:${spot.upstreamPort}/smartWeb`;
       const addresses = ['--listen', `127.0.0.1:${spot.port}`, '--monitor', `127.0.0.1:${spot.monitorPort}`];
+      const words = ['--upstream', upstream, ...addresses];
       return {
-        file: process.execPath,
-        args: [...NODE_ARGS, ...before, main, '--upstream', upstream, ...addresses],
+        ...(main.endsWith('.js')
+          ? { file: process.execPath, args: [...NODE_ARGS, ...before, main, ...words] }
+          : { file: main, args: words }),
         env: { ...NODE_ENVIRONMENT, ...env?.(spot) },
         hasChannel: preload === 'loop-probe',
       };
@@ -77,12 +79,21 @@ export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici
 export const SIDECAR = createSidecar({});
 
 /** With TLS 1.3 to clients; its certificate is made when it starts. */
-export const TLS_SIDECAR = createSidecar({
+const TLS: SidecarVariant = {
   env: ({ folder }) => {
     const { certFile, keyFile } = certificateIn(folder);
     return { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
   },
-});
+};
+
+export const TLS_SIDECAR = createSidecar(TLS);
+
+/** Another build of the sidecar, e.g. of an earlier commit, to be compared with this one; it takes part only if it is named. */
+const OTHER_MAIN = process.env.BENCH_AGAINST;
+const OTHER: readonly SidecarVariant[] =
+  OTHER_MAIN === undefined ? [] : [{ name: 'other-build', title: 'sidecar, the other build', main: OTHER_MAIN }];
+export const OTHER_BUILD: readonly Peer[] = OTHER.map(createSidecar);
+export const TLS_OTHER_BUILD: readonly Peer[] = OTHER.map((variant) => createSidecar({ ...TLS, ...variant }));
 
 export const stateFileIn = ({ folder }: Spot) => path.join(folder, 'state');
 

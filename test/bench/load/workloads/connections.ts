@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { privateBytes } from '../../../support/load/proc.ts';
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { UNMEASURED_SIDECAR } from '../peers/node-peers.ts';
 import { figure, type Sample } from '../results.ts';
@@ -10,6 +11,7 @@ import { atMost, type Turn, toContestants, type Workload } from './workload.ts';
 const IDLE_CONNECTIONS = 1_000;
 const WARM_UP_REQUESTS = 20_000;
 const KB_PER_MB = 1024;
+const BYTES_PER_MB = 2 ** 20;
 const KB_PER_CONNECTION = column('kbPerConnection', 'KB/connection');
 const ALL = toContestants(ALL_PEERS);
 
@@ -51,9 +53,13 @@ const START: Workload = {
   // With measuring off it runs from its 270 modules, one file each, so that one can be replaced: a start would measure that.
   contestants: toContestants(ALL_PEERS.filter((peer) => peer !== UNMEASURED_SIDECAR)),
   isFresh: true,
-  columns: [column('startMs', 'ms', 0), MEMORY],
+  columns: [column('startMs', 'ms', 0), column('privateMb', 'private MB'), MEMORY],
   targets: [atMost(400, 'start to listening, ms', figure(SIDECAR_NAME, 'startMs'), 0)],
-  measure: async ({ running }) => ({ startMs: running.startMs, rssMb: residentMb(running.pid) }),
+  measure: async ({ running: { pid, startMs } }) => ({
+    startMs,
+    privateMb: (privateBytes(pid) ?? 0) / BYTES_PER_MB,
+    rssMb: residentMb(pid),
+  }),
 };
 
 export const CONNECTIONS: readonly Workload[] = [IDLE, START];

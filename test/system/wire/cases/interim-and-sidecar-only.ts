@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { turns } from '../../../support/wire/split-writer.ts';
 import {
   answering,
   answeringPostsEarly,
@@ -248,9 +247,8 @@ function idle(name: string, how: typeof reset): DataPathCase {
         run.note(`client: has answer ${count}`);
         // The upstream's end is reached when the sidecar has ended its side, too.
         await upstreamEnded(client);
-        // An RST is not answered by anything. A request that crosses it on its way is lost, so let it arrive first: these are
-        // turns of the one event loop that both ends share.
-        await turns(10);
+        // An RST is not answered by anything. A request that crosses it on its way is lost, so let it arrive first.
+        await run.settle();
       }
     },
     verify: ({ requests, upstreamConnections, clientEnding }) => {
