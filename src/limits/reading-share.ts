@@ -102,8 +102,8 @@ export class ReadingShare {
       act();
       return false;
     };
-    const sinceNs = this.#parts.clock.nowNs();
-    this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: RUN_AFTER_BYTES, sinceNs });
+    const reading = { step, keep: () => 0, giveUp: act };
+    this.#wait(key(), { reading, bytes: RUN_AFTER_BYTES, sinceNs: this.#parts.clock.nowNs() });
   }
 
   /**
@@ -158,10 +158,8 @@ export class ReadingShare {
     let sinceNs = nowNs;
     while (this.#hasTime(sinceNs)) {
       const isMore = reading.step();
-      const untilNs = this.#parts.clock.nowNs();
-      this.#spend(untilNs - sinceNs, untilNs);
+      sinceNs = this.#spendSince(sinceNs);
       if (!isMore) return false;
-      sinceNs = untilNs;
     }
     return true;
   }
@@ -170,8 +168,11 @@ export class ReadingShare {
     return this.#recent.spentNs(nowNs) < MAX_SHARE_NS;
   }
 
-  #spend(tookNs: number, nowNs: number): void {
-    this.#recent.spend(Math.min(tookNs, MAX_STEP_NS), nowNs);
+  /** Charges one step, and returns the current time. */
+  #spendSince(sinceNs: number): number {
+    const nowNs = this.#parts.clock.nowNs();
+    this.#recent.spend(Math.min(nowNs - sinceNs, MAX_STEP_NS), nowNs);
+    return nowNs;
   }
 
   #scheduleRun(): void {
@@ -193,9 +194,7 @@ export class ReadingShare {
       this.#stepOf(lane);
       this.#lanes.delete(key);
       if (lane.queue.length > 0) this.#lanes.set(key, lane);
-      const nowNs = this.#parts.clock.nowNs();
-      this.#spend(nowNs - sinceNs, nowNs);
-      sinceNs = nowNs;
+      sinceNs = this.#spendSince(sinceNs);
     }
   }
 
@@ -240,11 +239,11 @@ class RecentTime {
 
   #moveTo(nowNs: number): void {
     const slot = Math.floor(nowNs / SLOT_NS);
-    if (slot <= this.#slot) return;
-    for (let next = Math.max(this.#slot + 1, slot - SLOTS + 1); next <= slot; next += 1) {
-      this.#sumNs -= this.#slots[next % SLOTS] as number;
-      this.#slots[next % SLOTS] = 0;
+    this.#slot = Math.max(this.#slot, slot - SLOTS);
+    while (this.#slot < slot) {
+      this.#slot += 1;
+      this.#sumNs -= this.#slots[this.#slot % SLOTS] as number;
+      this.#slots[this.#slot % SLOTS] = 0;
     }
-    this.#slot = slot;
   }
 }
