@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatAccessLine } from '../../../../src/export/access-log/access-line.ts';
+import { formatAccessLine } from '../../../../src/export/access-log/access-log.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 
