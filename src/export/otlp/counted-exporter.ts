@@ -7,8 +7,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { createOtlpHttpExportDelegate } from '@opentelemetry/otlp-exporter-base/node-http';
 import type { IExporterMetricsHelper, ISerializer } from '@opentelemetry/otlp-transformer';
 import type { Clock } from '../../base/clock.ts';
-import { OtlpFileError } from './header-fields.ts';
-import { CodedAnswerError, type Receiver } from './receiver.ts';
+import { CodedAnswerError, OtlpFileError, type Receiver } from './receiver.ts';
 import type { Failure, SignalNumbers } from './signal-numbers.ts';
 
 /** The count in a partial success, under the name of each signal; a string where a double cannot hold it. */

@@ -4,11 +4,12 @@ import https from 'node:https';
 import { parseCodings } from '../../base/content-codings.ts';
 import { attemptTimeoutMs } from '../../base/dial.ts';
 import { SidecarError } from '../../base/errors.ts';
+import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
+import { decodeText } from '../../base/trusted-file.ts';
 import type { Config } from '../../config/config.ts';
 import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
 import { indicatedName } from '../../tls/server-name.ts';
-import { createFieldsReader, type FieldsReader, OtlpFileError } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
 export interface ReceiverOptions {
@@ -20,6 +21,31 @@ export interface ReceiverOptions {
 /** Two: one request can wait for its answer while the next is being sent. */
 const MAX_SOCKETS = 2;
 
+const MAX_FIELDS_BYTES = 64 * 1024;
+/** RFC 9110 §5.1 and §5.5, ASCII only: no obs-text. */
+const FIELD_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
+/** Setting these would break the request. */
+const RESERVED = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'host',
+  'transfer-encoding',
+]);
+
+type FieldsReader = () => Promise<Readonly<Record<string, string>>>;
+
+/** An unusable file or variable. The message names the key and the place, but never its content. */
+export class OtlpFileError extends SidecarError {
+  constructor(message: string) {
+    super('D2S_ERR_OTLP', message);
+  }
+}
+
+const createError = (message: string) => new OtlpFileError(message);
+
 /** The receiver of one signal. */
 export class Receiver {
   readonly url: string;
@@ -28,21 +54,20 @@ export class Receiver {
   readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
   readonly #fields: FieldsReader;
 
-  constructor(signal: Signal, { config, env, logger }: ReceiverOptions) {
-    const { endpoint, headersFile, headersEnv, caFile, timeoutMs } = config;
+  constructor(signal: Signal, options: ReceiverOptions) {
+    const { endpoint, caFile, timeoutMs } = options.config;
     this.url = `${endpoint}/v1/${signal}`;
     this.timeoutMs = timeoutMs;
-    const createError = (message: string) => new OtlpFileError(message);
     if (caFile !== undefined)
       this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
-    this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
-    const options = {
+    this.#fields = createFieldsReader(options);
+    const agentOptions = {
       keepAlive: true,
       maxSockets: MAX_SOCKETS,
       autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
       servername: indicatedName(new URL(endpoint).hostname),
     };
-    this.agent = endpoint.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
+    this.agent = endpoint.startsWith('https:') ? new https.Agent(agentOptions) : new http.Agent(agentOptions);
     refuseCodedAnswers(this.agent);
   }
 
@@ -59,6 +84,39 @@ export class Receiver {
   disconnect(): void {
     this.agent.destroy();
   }
+}
+
+/**
+ * Header fields, usually a credential. Read for each request, so that a new one applies at once. The reader rejects with
+ * OtlpFileError.
+ */
+function createFieldsReader({ config: { headersFile, headersEnv }, env, logger }: ReceiverOptions): FieldsReader {
+  if (headersFile !== undefined) {
+    const key = 'otlp.headersFile';
+    const options = { key, file: headersFile, maxBytes: MAX_FIELDS_BYTES, logger, createError };
+    const read = createKeyFileReader(options, decodeText);
+    return async () => parseFields(await read(), `${headersFile} (${key})`);
+  }
+  if (headersEnv === undefined) return async () => ({});
+  return async () => parseFields(env[headersEnv] ?? '', `the environment variable ${headersEnv} (otlp.headersEnv)`);
+}
+
+/** E.g. `{ authorization: 'Bearer abc' }` from `Authorization: Bearer abc`; ignores blank lines and `#` comments. */
+function parseFields(text: string, where: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const [, name = '', value = ''] = FIELD_LINE.exec(line) ?? [];
+    if (name === '')
+      throw new OtlpFileError(`Line ${index + 1} of ${where} is not a header field; expected Name: value.`);
+    if (RESERVED.has(name.toLowerCase())) {
+      throw new OtlpFileError(`Line ${index + 1} of ${where} sets ${name}, which the sidecar sets itself; remove it.`);
+    }
+    fields[name.toLowerCase()] = value;
+  }
+  if (Object.keys(fields).length === 0)
+    throw new OtlpFileError(`There is no line Name: value in ${where}; put it there.`);
+  return fields;
 }
 
 /** A success whose body needs a decoder. It may report rejected items, so it does not count as a success. */
