@@ -5,8 +5,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { ConfigError } from '../base/errors.ts';
-import type { GivenSocket } from '../config/given-socket.ts';
-import type { HostPort } from '../config/host-port.ts';
+import type { GivenSocket, HostPort } from '../config/host-port.ts';
 
 const FIRST_DESCRIPTOR = 3;
 const MAX_SOCKETS = 64;

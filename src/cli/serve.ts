@@ -2,7 +2,7 @@
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Config, findLoopbackTrust } from '../config/config.ts';
-import type { GivenSocket } from '../config/given-socket.ts';
+import type { GivenSocket } from '../config/host-port.ts';
 import type { Lifecycle } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
 import type { Sidecar } from '../sidecar/sidecar.ts';

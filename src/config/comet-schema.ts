@@ -1,8 +1,7 @@
 /** The keys of `comet`: how Comet connections (the Bayeux protocol) are read. */
 import { z } from 'zod';
 import { cometRuleSchema, MAX_COMET_RULES } from './rules/comet-rules.ts';
-import { trimSlashes } from './rules/rest-rules.ts';
-import { duration, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
+import { duration, pathBelow, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
 
 const RULES_FORM = `a list of at most ${MAX_COMET_RULES} rules`;
 const BYTES = { min: 1_024, max: 64 * 1_024 * 1_024 };
@@ -10,10 +9,7 @@ const COUNTS = { min: 1, max: 1_000_000 };
 
 export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is read: see [comet.md](comet.md).', {
   enabled: yesOrNo(true, 'Whether Comet traffic is read. It is relayed in any case.').meta({ reload: 'restart' }),
-  path: text('a path such as api/cometd', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
-    .overwrite(trimSlashes)
-    .prefault('api/cometd')
-    .describe('Path of the Comet endpoint below the application.'),
+  path: pathBelow('api/cometd', 'Path of the Comet endpoint below the application.'),
   rules: z
     .array(cometRuleSchema, { error: RULES_FORM })
     .max(MAX_COMET_RULES, { error: RULES_FORM })

@@ -14,7 +14,6 @@ export type { HostPort };
 export type ListenerTlsConfig = NonNullable<Config['listen']['tls']>;
 export type UpstreamTlsConfig = NonNullable<Config['upstream']['tls']>;
 export type AccessFiles = Exclude<Config['monitor']['auth'], 'none' | undefined>;
-export type MaxNames = Config['metrics']['maxNames'];
 export type ApiKeyUser = Config['sessions']['apiKeys'][number];
 export type JvmHttpSource = NonNullable<Config['jvm']['http']>;
 export type JvmHttpKind = JvmHttpSource['kind'];

@@ -7,6 +7,13 @@ export interface HostPort {
   readonly port: number;
 }
 
+/** A listening socket that the process was started with. Its address takes the place of the configured one. */
+export interface GivenSocket {
+  readonly section: 'listen' | 'monitor';
+  readonly fd: number;
+  readonly address: HostPort;
+}
+
 export const MAX_PORT = 65_535;
 
 export const HOST_PORT_FORMS = 'host:port, :port, [v6]:port or a port from 0 to 65535';

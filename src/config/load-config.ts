@@ -7,8 +7,7 @@ import { decodeText, describeFileError, readRegularFile } from '../base/trusted-
 import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
-import type { GivenSocket } from './given-socket.ts';
-import { formatHostPort, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
+import { formatHostPort, type GivenSocket, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
 import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';

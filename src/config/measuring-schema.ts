@@ -1,6 +1,6 @@
 /** The keys below `metrics`, `sessions` and `rest`: what is counted, for whom, and by which rules. */
 import { z } from 'zod';
-import { DENIED_PATH_FORM, parseDeniedPath, restRuleSchema, trimSlashes } from './rules/rest-rules.ts';
+import { DENIED_PATH_FORM, parseDeniedPath, restRuleSchema } from './rules/rest-rules.ts';
 import {
   duration,
   intWithin,
@@ -8,11 +8,13 @@ import {
   oneOf,
   optionalText,
   parsedText,
+  pathBelow,
   section,
   text,
   wholeNumber,
   yesOrNo,
 } from './schema-keys.ts';
+import { trimSlashes } from './upstream-url.ts';
 
 const NAMES = { min: 1, max: 1_000_000 };
 const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`;
@@ -93,10 +95,7 @@ export const sessions = section('live', 'Who is connected.', {
   ),
   // The names of the servlet specification (Jakarta Servlet 6, section 13.6.3).
   formLogin: section('live', 'The form by which users of Comet log in.', {
-    path: text('a path such as j_security_check', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
-      .overwrite(trimSlashes)
-      .prefault('j_security_check')
-      .describe('End of the path that a login form is posted to.'),
+    path: pathBelow('j_security_check', 'End of the path that a login form is posted to.'),
     userField: text('the name of a field', NOT_EMPTY)
       .prefault('j_username')
       .describe("Field of the form with the user's name."),

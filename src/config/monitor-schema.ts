@@ -1,7 +1,18 @@
 /** The keys below `monitor`: the read-only monitoring port, and who may read there. */
 import { z } from 'zod';
 import { isLoopback } from './host-port.ts';
-import { type Conflict, duration, host, hostText, port, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
+import {
+  type Conflict,
+  duration,
+  host,
+  hostText,
+  optionalText,
+  port,
+  section,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from './schema-keys.ts';
 import { listenerTls } from './tls-schema.ts';
 
 const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
@@ -10,9 +21,7 @@ const CONNECTIONS = 1_000_000;
 
 function accessFile(example: string, description: string) {
   // Refuses a line of such a file given instead of its path: messages would show it.
-  return text('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/)
-    .optional()
-    .meta({ description, examples: [example] });
+  return optionalText('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/, example, description);
 }
 
 const certificate = z.strictObject(

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { DURATION_PATTERN, encodeDuration, MAX_DURATION_MS, parseDurationMs } from './duration.ts';
 import { HOST_EXAMPLES, hasHost, isHost } from './host.ts';
 import { MAX_PORT } from './host-port.ts';
-import type { Parsed } from './upstream-url.ts';
+import { type Parsed, trimSlashes } from './upstream-url.ts';
 
 // The configuration is checked once: compiling validators with `new Function` costs more than it gains, and locked-down
 // processes (--disallow-code-generation-from-strings) refuse it.
@@ -164,6 +164,14 @@ export function optionalText(form: string, pattern: RegExp, example: string, des
   return text(form, pattern)
     .optional()
     .meta({ description, examples: [example] });
+}
+
+/** A path of one or more segments, in any form of outer slashes. */
+export function pathBelow(byDefault: string, description: string) {
+  return text(`a path such as ${byDefault}`, /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
+    .overwrite(trimSlashes)
+    .prefault(byDefault)
+    .describe(description);
 }
 
 /** The path of a file with a certificate or key. Refuses the content of such a file, and never shows it. */

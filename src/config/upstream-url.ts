@@ -46,13 +46,17 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
 
 /** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */
 export function parseContextPath(text: string): Parsed<string> {
-  const path = text.replace(/^\/+|\/+$/g, '');
+  const path = trimSlashes(text);
   if (path === '') return ok('');
   const expected = 'a context path such as smartWeb, or / for the root context';
   if (/[\s?#\\]/.test(path)) return bad(expected);
   if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) return bad(expected);
   // Percent-encodes what clients percent-encode, so that it equals the path of a request line.
   return URL.canParse(`http://h/${path}`) ? ok(new URL(`http://h/${path}`).pathname.slice(1)) : bad(expected);
+}
+
+export function trimSlashes(path: string): string {
+  return path.replace(/^\/+|\/+$/g, '');
 }
 
 /**

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
-import type { GivenSocket } from '../config/given-socket.ts';
+import type { GivenSocket } from '../config/host-port.ts';
 import { formatHostPort } from '../config/host-port.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';

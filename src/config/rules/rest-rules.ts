@@ -1,7 +1,7 @@
 /** Rules of `rest.rules`: which requests are calls, and how these are named. The paths of `rest.deny`. */
 import { z } from 'zod';
 import { describeChoice, type Frozen } from '../schema-keys.ts';
-import { type Parsed, parseContextPath } from '../upstream-url.ts';
+import { type Parsed, parseContextPath, trimSlashes } from '../upstream-url.ts';
 import { compilesBy, decodeText, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
 const KINDS = ['rpc', 'sba', 'object', 'session', 'none'] as const;
@@ -81,8 +81,4 @@ export function parseDeniedPath(text: string): Parsed<string> {
   const path = parseContextPath(text);
   const isUsable = path.kind === 'ok' && path.value !== '' && !path.value.includes(';');
   return isUsable ? { kind: 'ok', value: `/${path.value}` } : { kind: 'bad', expected: DENIED_PATH_FORM };
-}
-
-export function trimSlashes(path: string): string {
-  return path.replace(/^\/+|\/+$/g, '');
 }
