@@ -1,6 +1,5 @@
 /** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
-import type { Gauge } from '../metrics/gauge.ts';
-import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
+import { emptyMetricSet, type Gauge, type MetricSet, unionOf } from '../metrics/metric-set.ts';
 import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 import type { ServerState } from './server-reading.ts';
 

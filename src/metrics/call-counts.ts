@@ -33,9 +33,9 @@ export class CallCounts {
     this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
   }
 
-  answered(status: number, durationNs: number): void {
-    this.durations.add(durationNs);
-    this.minute.addDuration(durationNs);
+  /** `isLate`: the call took longer than clients wait. */
+  answered(status: number, durationNs: number, isLate: boolean): void {
+    this.#addDuration(durationNs, isLate);
     if (status < 400) {
       this.ok += 1;
       this.minute.ok += 1;
@@ -48,9 +48,8 @@ export class CallCounts {
     this.#countStatus(String(status));
   }
 
-  refused(durationNs: number): void {
-    this.durations.add(durationNs);
-    this.minute.addDuration(durationNs);
+  refused(durationNs: number, isLate: boolean): void {
+    this.#addDuration(durationNs, isLate);
     this.#addError();
     this.#countStatus(REFUSED);
   }
@@ -60,8 +59,10 @@ export class CallCounts {
     this.#countStatus(UNANSWERED);
   }
 
-  /** The call that was counted last took longer than clients wait. */
-  tookTooLong(): void {
+  #addDuration(durationNs: number, isLate: boolean): void {
+    this.durations.add(durationNs);
+    this.minute.addDuration(durationNs);
+    if (!isLate) return;
     this.late += 1;
     this.minute.late += 1;
   }

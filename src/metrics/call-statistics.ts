@@ -146,9 +146,7 @@ export class CallStatistics {
   ): void {
     const isError = status >= 500;
     const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
-    const counts = this.#countsOf(named);
-    counts?.answered(status, durationNs);
-    if (counts !== undefined && durationNs > this.lateAfterNs) counts.tookTooLong();
+    this.#countsOf(named)?.answered(status, durationNs, durationNs > this.lateAfterNs);
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
@@ -166,9 +164,7 @@ export class CallStatistics {
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
     const named = this.#names.find(name);
-    const counts = this.#countsOf(named);
-    counts?.refused(durationNs);
-    if (counts !== undefined && durationNs > this.lateAfterNs) counts.tookTooLong();
+    this.#countsOf(named)?.refused(durationNs, durationNs > this.lateAfterNs);
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
       calls?.errors.mark(1, nowNs);

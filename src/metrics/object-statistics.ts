@@ -1,8 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
-import { type CounterReading, emptyMetricSet, type MetricSet } from './metric-set.ts';
+import { type CounterReading, emptyMetricSet, type Gauge, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 /** Received values until `take`, which ends the minute. */

@@ -6,9 +6,8 @@
  */
 import assert from 'node:assert/strict';
 import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
-import type { Gauge } from '../../metrics/gauge.ts';
 import type { MeterReading, MeterSnapshot } from '../../metrics/meter.ts';
-import type { CounterReading, MetricSet } from '../../metrics/metric-set.ts';
+import type { CounterReading, Gauge, MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import type { Pieces } from '../json-pieces.ts';
 import { formatJavaDouble, formatJavaInteger, formatJsonText } from './java-text.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Gauge } from '../../../../src/metrics/gauge.ts';
-import { type CounterReading, emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
+import { type CounterReading, emptyMetricSet, type Gauge, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
 import { formatJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
 import { type RenderOptions, renderMetrics, timerFields } from '../../../../src/monitor/dropwizard/render.ts';

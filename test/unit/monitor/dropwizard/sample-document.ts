@@ -1,6 +1,5 @@
-import type { Gauge } from '../../../../src/metrics/gauge.ts';
 import type { MeterSnapshot } from '../../../../src/metrics/meter.ts';
-import type { MetricSet } from '../../../../src/metrics/metric-set.ts';
+import type { Gauge, MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
 
 /** Numbers of a sample; NaN and infinities are texts there. */
