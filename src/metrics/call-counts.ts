@@ -79,7 +79,6 @@ export class CallCounts {
     this.statuses.set(key, (this.statuses.get(key) ?? 0) + times);
   }
 
-  /** Adds the calls of `from`. */
   absorb(from: CallCounts): void {
     this.ok += from.ok;
     this.clientErrors += from.clientErrors;

@@ -22,7 +22,6 @@ export interface BucketBounds {
   readonly ns: readonly number[];
 }
 
-/** E.g. `createBucketBounds([0.001, 1])`. */
 export function createBucketBounds(seconds: readonly number[]): BucketBounds {
   // Rounded, since 0.0025 * 1e9 need not be a whole number in doubles.
   return { seconds, ns: seconds.map((bound) => Math.round(bound * NS_PER_S)) };

@@ -33,7 +33,6 @@ export class MinuteCalls {
     if (cutNs > this.#maxNs) this.#maxNs = cutNs;
   }
 
-  /** Adds the calls of `from`. */
   absorb(from: MinuteCalls): void {
     this.ok += from.ok;
     this.clientErrors += from.clientErrors;

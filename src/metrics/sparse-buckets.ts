@@ -47,7 +47,6 @@ export class SparseBuckets {
     elements[at] = element;
   }
 
-  /** Adds all counts of `from`. */
   absorb(from: SparseBuckets): void {
     from.forEachBucket((bucket, times) => this.count(bucket, times));
   }
@@ -74,14 +73,13 @@ export class SparseBuckets {
   /** With the elements that `save` returned. */
   static of(elements: readonly number[]): SparseBuckets {
     const buckets = new SparseBuckets();
+    // A copy of exactly this length.
     buckets.#elements = elements.slice();
     return buckets;
   }
 
   static load(saved: SavedRecord, field: string): SparseBuckets {
-    const buckets = new SparseBuckets();
-    // A copy of exactly this length.
-    buckets.#elements = saved.counts(field).slice();
+    const buckets = SparseBuckets.of(saved.counts(field));
     let before = -1;
     for (const element of buckets.#elements) {
       if (bucketIn(element) <= before || bucketIn(element) === UNUSED)

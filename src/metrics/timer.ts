@@ -236,9 +236,7 @@ export class Timer implements TimerReading {
     const last = this.#slices.at(-1);
     if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
     this.#expire(nowNs);
-    const slice = new Slice(nowNs);
-    this.#slices = [...this.#slices, slice];
-    return slice;
+    return this.#sliceFor(nowNs);
   }
 
   /** The slice that begins less than a slice before `beganNs`, or a new one. */

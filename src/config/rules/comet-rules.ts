@@ -85,7 +85,7 @@ export type NamePart = PlainPart | { readonly optional: readonly PlainPart[] };
 
 /** How to find the answer to a call, and whether it failed. One object for each rule. */
 export interface ReplyRule {
-  /** Channel of the answer; undefined: the channel of the call. */
+  /** Undefined: the channel of the call. */
   readonly channel: string | undefined;
   /** Points to the correlation id, in the call and in the answer. */
   readonly id: JsonPointer;

@@ -72,7 +72,6 @@ export class CountedExporter<Items, Response> {
     await this.#delegate.forceFlush();
   }
 
-  /** Waits for pending requests. */
   async shutdown(): Promise<void> {
     await this.#delegate.shutdown();
   }
