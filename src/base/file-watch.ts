@@ -7,15 +7,6 @@ import { SidecarError } from './errors.ts';
 import type { Logger } from './logger.ts';
 import { counter, type MetricDescription } from './metric-description.ts';
 
-/** Calls `run` every `ms`, until the returned function is called. */
-type Every = (ms: number, run: () => void) => () => void;
-
-export interface FileWatchParts {
-  readonly logger: Logger;
-  /** Default: a timer that does not keep the process alive. */
-  readonly every?: Every | undefined;
-}
-
 export interface FileWatchNumbers {
   readonly replaced: number;
   /** How often files were unusable: changed files (the old ones stay in use), or those of the start. */
@@ -26,28 +17,21 @@ const POLL_MS = 2_000;
 /** An error is logged when this many polls in a row have seen it. */
 const LOGGED_SIGHTINGS = 2;
 
-const everyUnref: Every = (ms, run) => {
-  const timer = setInterval(run, ms).unref();
-  return () => clearInterval(timer);
-};
-
 /** A part of the program that reloads its files when they change. */
 export abstract class FileWatch {
   readonly #section: string;
   readonly #logger: Logger;
-  readonly #every: Every;
   /** The error of the last poll, and how many polls in a row have seen it. */
   #lastError: { readonly what: string; sightings: number } | undefined;
   #isPolling = false;
   #replaced = 0;
   #unusable = 0;
-  #stop: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   /** `section`: the part of the configuration that names the files, e.g. `listen.tls`. */
-  constructor(section: string, { logger, every = everyUnref }: FileWatchParts) {
+  constructor(section: string, logger: Logger) {
     this.#section = section;
     this.#logger = logger;
-    this.#every = every;
   }
 
   /** Log messages: changed files were applied; files cannot be used. */
@@ -61,12 +45,12 @@ export abstract class FileWatch {
   }
 
   watch(): void {
-    this.#stop ??= this.#every(POLL_MS, () => void this.poll());
+    this.#timer ??= setInterval(() => void this.poll(), POLL_MS).unref();
   }
 
   close(): void {
-    this.#stop?.();
-    this.#stop = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Polls the files now. Never rejects: an error changes nothing. */

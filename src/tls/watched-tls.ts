@@ -8,7 +8,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import { type Clock, MS_PER_S, NS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
-import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../base/file-watch.ts';
+import { FileWatch, type FileWatchNumbers } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
 import { LastResult } from './last-result.ts';
@@ -23,7 +23,8 @@ import {
   type TlsTexts,
 } from './tls-files.ts';
 
-export interface WatchedTlsParts extends FileWatchParts {
+export interface WatchedTlsParts {
+  readonly logger: Logger;
   readonly clock: Clock;
 }
 
@@ -84,7 +85,7 @@ export class WatchedTls extends FileWatch {
   }
 
   private constructor(files: TlsFiles, loaded: LoadedTls, opened: OpenedFiles, parts: WatchedTlsParts) {
-    super(files.section, parts);
+    super(files.section, parts.logger);
     this.#files = files;
     this.#clock = parts.clock;
     this.#logger = parts.logger;

@@ -4,14 +4,16 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { SidecarError } from '../../base/errors.ts';
-import { FileWatch, type FileWatchParts } from '../../base/file-watch.ts';
+import { FileWatch } from '../../base/file-watch.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { AccessControl } from './access-control.ts';
 import { AccessList } from './access-list.ts';
 
 type Auth = Config['monitor']['auth'];
 
-export interface MonitorAccessParts extends FileWatchParts {
+export interface MonitorAccessParts {
+  readonly logger: Logger;
   readonly clock: Clock;
 }
 
@@ -51,7 +53,7 @@ export class MonitorAccess extends FileWatch {
   }
 
   private constructor(auth: Auth, parts: MonitorAccessParts) {
-    super(SECTION, parts);
+    super(SECTION, parts.logger);
     this.#clock = parts.clock;
     this.#auth = auth;
   }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { expectPolls } from '../../support/polls.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
 
@@ -20,8 +21,6 @@ let watched: WatchedTls;
 /** Certificates that were replaced. */
 let given: (string | undefined)[];
 let logged: readonly LoggedLine[];
-let timers: number[];
-let stopped: number;
 let count = 0;
 
 beforeEach(async () => {
@@ -47,28 +46,15 @@ function named(files: Pair) {
 
 async function open(files: Pair): Promise<void> {
   const recording = recordingLogger();
-  [timers, stopped, given, logged] = [[], 0, [], recording.logged];
-  const every = (ms: number) => {
-    timers.push(ms);
-    return () => {
-      stopped += 1;
-    };
-  };
-  watched = await WatchedTls.open(named(files), { clock: systemClock, logger: recording.logger, every });
+  [given, logged] = [[], recording.logged];
+  watched = await WatchedTls.open(named(files), { clock: systemClock, logger: recording.logger });
   watched.onReplaced(({ cert }) => given.push(cert));
 }
 
 const levels = () => logged.map(({ level }) => level);
 
 describe('watched certificate files', () => {
-  it('are polled every two seconds between watch and close', () => {
-    expect(timers).toEqual([]);
-    watched.watch();
-    watched.watch();
-    expect(timers).toEqual([2_000]);
-    watched.close();
-    expect(stopped).toBe(1);
-  });
+  it('are polled every two seconds between watch and close', () => expectPolls(watched));
 
   it('are used when they change together, and cause no call when they stay the same', async () => {
     put(pair, first);

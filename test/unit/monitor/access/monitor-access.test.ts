@@ -5,33 +5,24 @@ import type { Logger } from '../../../../src/base/logger.ts';
 import { AccessClosed, MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { Folder, tokenLine } from '../../../support/monitor/access/access-files.ts';
+import { expectPolls } from '../../../support/polls.ts';
 
 let folder: Folder;
 let lines: [level: string, details: unknown, message: unknown][];
-let timers: { ms: number; run: () => void }[];
-let stopped: number;
 beforeEach(() => {
   folder = new Folder();
   lines = [];
-  timers = [];
-  stopped = 0;
 });
 afterEach(() => folder.remove());
 
 const note = (level: string) => (details: unknown, message?: unknown) => void lines.push([level, details, message]);
 const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
-const every = (ms: number, run: () => void) => {
-  timers.push({ ms, run });
-  return () => {
-    stopped += 1;
-  };
-};
 
 const FIRST = tokenLine('prometheus', 'metrics');
 const SECOND = tokenLine('grafana', 'sessions');
 
 const open = (auth: Parameters<typeof MonitorAccess.open>[0]) =>
-  MonitorAccess.open(auth, { logger, clock: new ManualClock(), every });
+  MonitorAccess.open(auth, { logger, clock: new ManualClock() });
 const files = (tokensFile: string) => ({ usersFile: undefined, tokensFile });
 const openFirst = () => open(files(folder.write('tokens', FIRST.line)));
 const kindOf = async ({ current }: MonitorAccess, token: string) => {
@@ -41,11 +32,7 @@ const kindOf = async ({ current }: MonitorAccess, token: string) => {
 
 it('files of users and tokens are checked every two seconds, and take effect when they change, with one log line that names no reader', async () => {
   const access = await openFirst();
-  expect(timers).toEqual([]);
-  access.watch();
-  expect(timers.map(({ ms }) => ms)).toEqual([2_000]);
-  access.close();
-  expect(stopped).toBe(1);
+  expectPolls(access);
   await access.poll();
   expect([lines, access.numbers.replaced]).toEqual([[], 0]);
   folder.write('tokens', SECOND.line);
