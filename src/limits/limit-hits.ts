@@ -18,8 +18,8 @@ const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /** The log message per limit; undefined where reaching the limit is normal. */
 const WARNINGS = {
-  'limits.headBytes': 'heads of requests are larger: answering 431',
-  'limits.fields': 'heads of requests have more fields: answering 431',
+  'limits.headBytes': 'heads of requests exceed this size: answering 431',
+  'limits.fields': 'heads of requests have more fields than this: answering 431',
   'limits.connections': 'that many connections are open: closing new ones',
   'limits.connectionsPerAddress': 'that many connections of one address are open: closing further ones of it',
   'limits.inFlight': 'that many requests are in flight to the application server: answering 503',

@@ -55,13 +55,13 @@ export class Http1RequestHead {
   readonly method: string;
   readonly target: string;
   readonly framing: Framing;
-  readonly isOld: boolean;
+  readonly isHttp10: boolean;
   readonly summary: FieldSummary;
   readonly #lineStarts: readonly number[];
 
   constructor(
     text: string,
-    { method, target, framing, isOld }: Pick<Http1RequestHead, 'method' | 'target' | 'framing' | 'isOld'>,
+    { method, target, framing, isHttp10 }: Pick<Http1RequestHead, 'method' | 'target' | 'framing' | 'isHttp10'>,
     summary: FieldSummary,
     lineStarts: readonly number[],
   ) {
@@ -69,7 +69,7 @@ export class Http1RequestHead {
     this.method = method;
     this.target = target;
     this.framing = framing;
-    this.isOld = isOld;
+    this.isHttp10 = isHttp10;
     this.summary = summary;
     this.#lineStarts = lineStarts;
   }
@@ -77,7 +77,7 @@ export class Http1RequestHead {
   /** The client wants the connection to end after the response: the default of HTTP/1.0 (RFC 9112 §9.3). */
   get isLast(): boolean {
     const { connectionClose, connectionKeepAlive } = this.summary;
-    return connectionClose || (this.isOld && !connectionKeepAlive);
+    return connectionClose || (this.isHttp10 && !connectionKeepAlive);
   }
 
   get fieldCount(): number {
@@ -88,7 +88,7 @@ export class Http1RequestHead {
   get isWebSocket(): boolean {
     const { isToWebSocket, connectionUpgrade } = this.summary;
     const isAsked = isToWebSocket && connectionUpgrade;
-    return isAsked && this.method === 'GET' && !this.isOld && this.framing.kind === 'none';
+    return isAsked && this.method === 'GET' && !this.isHttp10 && this.framing.kind === 'none';
   }
 
   /** An absolute target overrides Host (RFC 9112 §3.2.2). Undefined without either (HTTP/1.0). */
@@ -125,8 +125,8 @@ export function parseRequestHead(
   let at = targetStart;
   while (TARGET[bytes[at] as number] === 1) at += 1;
   if (at === targetStart) return 'start-line';
-  const isOld = !text.startsWith(VERSION, at);
-  if (isOld && !text.startsWith(OLD_VERSION, at)) {
+  const isHttp10 = !text.startsWith(VERSION, at);
+  if (isHttp10 && !text.startsWith(OLD_VERSION, at)) {
     return ANY_VERSION.test(text.slice(at, at + VERSION.length)) ? 'version' : 'start-line';
   }
   if (method === CONNECT) return 'method';
@@ -139,11 +139,11 @@ export function parseRequestHead(
   const fields = readFields(bytes, at + VERSION.length, text.length, lineStarts);
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
-  if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
+  if (fields.hostCount > 1 || (fields.hostCount === 0 && !isHttp10)) return 'host';
   const framing = chooseRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
-  if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
-  return new Http1RequestHead(text, { method, target, framing, isOld }, fields, lineStarts);
+  if (framing === undefined || (isHttp10 && fields.hasTransferEncoding)) return 'framing';
+  return new Http1RequestHead(text, { method, target, framing, isHttp10 }, fields, lineStarts);
 }
 
 function methodOf(text: string): string | undefined {

@@ -132,7 +132,7 @@ export class ResponseReader {
     return undefined;
   }
 
-  /** Replaces a head that cannot be read by what a proxy has to make of it; then it is read again. */
+  /** Removes blanks before colons, and folds, from a head that cannot be read, and reads it again. */
   #mendHead(end: number): ResponseProgress | undefined {
     const text = this.bytes.toString('latin1', this.end, end);
     const mended = mendedHead(text);

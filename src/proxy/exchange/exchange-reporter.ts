@@ -20,7 +20,7 @@ import type { ProxyHint } from './proxy-hint.ts';
 import { FailureRecord } from './upstream-failure.ts';
 
 const UNNAMED =
-  'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
+  'rest.deny: a trusted proxy on this machine named no client of another machine: answering 403, since the client may be on one; ask without the proxy';
 
 export interface PathDenial {
   denies(target: string, client: ClientConnection): boolean;
@@ -273,7 +273,7 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   ),
   counter(
     'd2_sidecar_requests_refused_total',
-    'Requests refused for what is wrong with them, by fault (docs/prometheus.md).',
+    'Requests refused for what is wrong with them, by fault (docs/troubleshooting.md).',
     ({ refused }) => refused,
     'fault',
   ),

@@ -128,7 +128,7 @@ export class Exchange<Observation = unknown> {
   endedNs = 0;
   /** Monotonic moment at which the head of the final response had come; 0 before. */
   firstByteNs = 0;
-  /** Nothing but the client held the exchange up for so long, without a wait that goes on. docs/statistics.md */
+  /** Time spent waiting only for the client; without a wait that still runs. docs/statistics.md */
   clientWaitNs = 0;
   /** Since when it waits for its client; 0: it does not. */
   #waitsSinceNs = 0;

@@ -31,8 +31,8 @@ export interface ClientListener {
   onClientClosed(): void;
 }
 
-/** A client that has left refuses its answers within a round trip. Later ones of a long pipeline count at once. */
-const MAX_UNTAKEN = 8;
+/** That many answers to a half-closed client wait for a sign that it has left; further ones of a pipeline count at once. */
+const MAX_UNCONFIRMED = 8;
 
 /** The client's side of a relayed connection: reads, writes, timeouts and the end of its socket. */
 export class ClientLink implements Watched {
@@ -44,7 +44,7 @@ export class ClientLink implements Watched {
   place = -1;
   #isDetached = false;
   #leaving: LeavingClient | undefined;
-  readonly #untaken: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
+  readonly #unconfirmed: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** Number of reads and writes, now and at the last `check`. */
   #moves = 0;
   #movesSeen = -1;
@@ -141,10 +141,10 @@ export class ClientLink implements Watched {
 
   /** Ends our side in order, after all writes and once they are taken. */
   close(): void {
-    if (this.#untaken.length === 0) this.#closeNow();
+    if (this.#unconfirmed.length === 0) this.#closeNow();
     else {
       this.#leaving ??= new LeavingClient(this.#socket, () => {
-        this.#endUntaken(COMPLETED);
+        this.#endUnconfirmed(COMPLETED);
         this.#closeNow();
       });
     }
@@ -172,15 +172,16 @@ export class ClientLink implements Watched {
    * An exchange that was answered after a FIN of the client ends once its system had a second to refuse the answer.
    * False if it ends at once.
    */
-  keepUntaken(exchange: Exchange, endedNs: number): boolean {
-    if (!this.hasEnded || this.#untaken.length >= MAX_UNTAKEN) return false;
-    this.#untaken.push({ exchange, endedNs });
+  keepUnconfirmed(exchange: Exchange, endedNs: number): boolean {
+    if (!this.hasEnded || this.#unconfirmed.length >= MAX_UNCONFIRMED) return false;
+    this.#unconfirmed.push({ exchange, endedNs });
     this.#services.reporter.freePlace(exchange);
     return true;
   }
 
-  #endUntaken(ending: Ending): void {
-    for (const { exchange, endedNs } of this.#untaken.splice(0)) this.#services.reporter.end(exchange, ending, endedNs);
+  #endUnconfirmed(ending: Ending): void {
+    for (const { exchange, endedNs } of this.#unconfirmed.splice(0))
+      this.#services.reporter.end(exchange, ending, endedNs);
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */
@@ -243,7 +244,7 @@ export class ClientLink implements Watched {
     this.#leaving?.stop();
     this.#writer.queued.release();
     this.#listener.onClientClosed();
-    this.#endUntaken(CANCELLED);
+    this.#endUnconfirmed(CANCELLED);
   };
 }
 

@@ -123,7 +123,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
       return;
     }
     if (exchange.isObserved) running.observe(head.framing, options.headBytes);
-    this.#closesWithUpstream = head.isOld;
+    this.#closesWithUpstream = head.isHttp10;
     const passed = this.request.begin(head, options.replacedFields);
     if (!this.request.isDone && head.field('expect') !== undefined) running.expectContinue();
     this.#passRequest(passed, head);
@@ -240,7 +240,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     this.#running = undefined;
     this.#responseTimer.stop();
     running.exchange.isEmpty = !this.response.hasContent;
-    const isKept = ending === COMPLETED && this.toClient.keepUntaken(running.exchange, endedNs);
+    const isKept = ending === COMPLETED && this.toClient.keepUnconfirmed(running.exchange, endedNs);
     if (!isKept) this.#services.reporter.end(running.exchange, ending, endedNs);
     return running;
   }
@@ -300,7 +300,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
 
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
   #answer(problem: Problem, request: RunningExchange | undefined, isForcedLast: boolean): void {
-    const isLastByHead = request?.isLast === true || request?.isOld === true;
+    const isLastByHead = request?.isLast === true || request?.isHttp10 === true;
     const isLast = isForcedLast || this.toClient.hasEnded || this.context.isDraining || isLastByHead;
     const answer = encodeProblem(problem, { isHead: request?.method === 'HEAD', isLast });
     if (isLast) this.#answerAndClose(answer);

@@ -33,7 +33,7 @@ export class RunningExchange {
   readonly exchange: Exchange;
   /** What is kept of the head, which may have 64 KiB. */
   readonly method: string;
-  readonly isOld: boolean;
+  readonly isHttp10: boolean;
   readonly isLast: boolean;
   /** Our own answer follows in the next turn of the event loop. */
   isRefused = false;
@@ -50,10 +50,10 @@ export class RunningExchange {
   #maxTrailerBytes = 0;
   #expectsContinue = false;
 
-  constructor(exchange: Exchange, { method, isOld, isLast }: Http1RequestHead, parts: RelayParts) {
+  constructor(exchange: Exchange, { method, isHttp10, isLast }: Http1RequestHead, parts: RelayParts) {
     this.exchange = exchange;
     this.method = method;
-    this.isOld = isOld;
+    this.isHttp10 = isOld;
     this.isLast = isLast;
     this.#parts = parts;
   }
@@ -90,7 +90,7 @@ export class RunningExchange {
     const { headEnd, head, interimStatus } = response;
     if (headEnd > 0) this.exchange.status = head?.status ?? 0;
     const isComplete = this.progress === 'complete';
-    // The call ends at its last byte from the upstream. It is recorded after the client's write.
+    // The call ends at its last byte from the upstream. A short answer is recorded before it is written, at the end of the turn.
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
     if (headEnd > 0) this.#responseCame();
     else if (interimStatus === 100) {

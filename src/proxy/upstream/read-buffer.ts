@@ -19,6 +19,8 @@ const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
 const FULL_READS_A_TURN = 2;
 /** What these cost about, with the writes that follow. */
 const FULL_READS_NS = 150 * NS_PER_US;
+/** One turn for all connections of this side. */
+const ALL_TOGETHER = '';
 /** 16 MB in all: a client may send a large body and then wait for hours. The others copy. */
 const MAX_OWN_BUFFERS = 256;
 /** Free buffers kept for reuse, 1 MB in all. */
@@ -45,7 +47,7 @@ export class ReadBuffers {
   /** Calls `read` in the next turn, or later if many wait. */
   later(read: () => void): void {
     if (this.#work === undefined) setImmediate(read);
-    else this.#work.wait('', FULL_READS_NS, read);
+    else this.#work.wait(ALL_TOGETHER, FULL_READS_NS, read);
   }
 
   /** Number of the current turn of the event loop. Counts only turns in which it was read. */

@@ -103,7 +103,7 @@ export class WebSockets implements HandshakeListener {
     const nowNs = this.#clock.nowNs();
     const leftNs = this.#windowEndNs - this.#steppedNs;
     const isLast = nowNs >= this.#windowEndNs;
-    // Closes the same share of tunnels as of the remaining time has passed.
+    // When 10 % of the remaining time has passed, 10 % of the remaining tunnels are closed.
     this.#due += isLast ? this.#staying.size : (this.#staying.size * (nowNs - this.#steppedNs)) / leftNs;
     this.#steppedNs = nowNs;
     for (const tunnel of this.#staying) {

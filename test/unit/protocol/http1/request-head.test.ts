@@ -108,7 +108,7 @@ describe('parseRequestHead', () => {
     ['Keep-Alive: 5\r\n', true],
   ])('takes HTTP/1.0 with %j, and knows whether it is the last request: %s', (field, isLast) => {
     const head = parsed(`POST / HTTP/1.0\r\nHost: a\r\n${field}Content-Length: 3\r\n\r\n`);
-    expect([head.isOld, head.isLast, head.framing]).toEqual([true, isLast, { kind: 'length', bytes: 3 }]);
+    expect([head.isHttp10, head.isLast, head.framing]).toEqual([true, isLast, { kind: 'length', bytes: 3 }]);
   });
 
   it.each([
