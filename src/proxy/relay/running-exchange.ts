@@ -53,7 +53,7 @@ export class RunningExchange {
   constructor(exchange: Exchange, { method, isHttp10, isLast }: Http1RequestHead, parts: RelayParts) {
     this.exchange = exchange;
     this.method = method;
-    this.isHttp10 = isOld;
+    this.isHttp10 = isHttp10;
     this.isLast = isLast;
     this.#parts = parts;
   }
