@@ -87,6 +87,8 @@ export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #socket: Socket | undefined;
   #own: Buffer | undefined;
+  /** The end of the socket releases the buffer. */
+  #isWatched = false;
   #turn = -1;
   #fullReads = 0;
   /** Without a listener, the socket is an ordinary stream. */
@@ -118,7 +120,6 @@ export class ReadBuffer {
   /** Call it right after the socket was created with `next` and `onRead` as its `onread` option. */
   use(socket: Socket): void {
     this.#socket = socket;
-    socket.once('close', this.release);
   }
 
   /** Writes `part` of the last read to `socket`, which may keep it. False, like `write`, when it is full. */
@@ -145,10 +146,16 @@ export class ReadBuffer {
   /** Call when the `length` bytes of a read have been handled. */
   resize(length: number): void {
     if (length === READ_BUFFER_BYTES) {
-      this.#own ??= this.#buffers.take();
+      this.#own ??= this.#take();
     } else if (length < LARGE_READ_BYTES) {
       this.release();
     }
+  }
+
+  #take(): Buffer | undefined {
+    if (!this.#isWatched) this.#socket?.once('close', this.release);
+    this.#isWatched = true;
+    return this.#buffers.take();
   }
 
   readonly release = (): void => {

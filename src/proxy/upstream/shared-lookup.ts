@@ -37,10 +37,13 @@ export class SharedLookup {
 
   /** Without this, each new connection would wait for an address that does not answer. */
   watch(socket: Socket): void {
-    socket.on('connectionAttemptTimeout', (address) => {
-      this.#avoided.set(address, this.#clock.nowNs() + AVOIDED_NS);
-    });
+    // A single address has no time limit of its own.
+    if (this.#addresses !== 1) socket.on('connectionAttemptTimeout', this.#avoid);
   }
+
+  readonly #avoid = (address: string): void => {
+    this.#avoided.set(address, this.#clock.nowNs() + AVOIDED_NS);
+  };
 
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     const key = `${hostname} ${options.family ?? 0} ${options.hints ?? 0} ${options.all === true}`;

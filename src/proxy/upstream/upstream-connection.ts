@@ -114,7 +114,6 @@ export class UpstreamConnection {
       onAccepted(socket, this.#onAccepted);
     } else {
       socket.on('connect', this.#onReady);
-      socket.on('connect', this.#onAccepted);
     }
     socket.on('drain', this.#onDrain);
     // Stays for the socket's whole life: between two owners nothing else listens.
@@ -135,6 +134,7 @@ export class UpstreamConnection {
   readonly #onReady = (): void => {
     this.#phase = 'wait';
     this.#timer.stop();
+    if (!this.#isSecure) this.#onAccepted();
   };
 
   readonly #onAccepted = (): void => {
