@@ -4,12 +4,12 @@ import { describeHoles } from './base/advisories.ts';
 import { BUILD } from './base/build.ts';
 import { ConfigError, isErrno, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
+import { platform } from './base/platform/platform.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
 import { describeError, reportCrashes } from './cli/crash.ts';
 import { EXIT_FAILED, EXIT_USAGE, flushOutput, processOutput, terminalOutput } from './cli/output.ts';
 import { print } from './cli/print.ts';
-import { STOP_SIGNALS } from './cli/signal-queue.ts';
 import { findDebugger } from './cli/stray-signals.ts';
 import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
@@ -26,8 +26,6 @@ const OPEN_DEBUGGER =
  * (`npm run bench -- --workload rpc`).
  */
 const V8_FLAGS = '--no-allocation-site-pretenuring';
-
-const RIGHTS_ADVICE = `This command runs as user ${process.getuid?.()}: run it as the user of the service or as root, or change the rights of the file and of the folders above it (namei -l FILE).`;
 
 const RUNTIME_HOLES = describeHoles(process.versions.node);
 
@@ -52,7 +50,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     case 'check': {
       const { check } = await import('./cli/check.ts');
       if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
-      const isRoot = process.getuid?.() === 0;
+      const isRoot = platform.userId() === 0;
       return await check({ flags: command.flags, env }, processOutput, {
         as: command.as,
         isRoot,
@@ -91,7 +89,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
 async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   setFlagsFromString(V8_FLAGS);
   // Until `serve` handles it: a reload during the start has nothing to do, and must not end the process.
-  process.on('SIGHUP', () => undefined);
+  for (const signal of platform.reloadSignals) process.on(signal, () => undefined);
   // Load the configuration first, so that a bad one is reported before anything slow happens.
   const { loadConfig } = await import('./config/load-config.ts');
   const { takeGivenSockets } = await import('./cli/given-sockets.ts');
@@ -144,7 +142,7 @@ function warn(logger: Logger, warnings: readonly string[]): void {
  * process that is ending anyway, nor cut off the last lines of its log.
  */
 function ignoreLateSignals(): void {
-  for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
+  for (const signal of platform.stopSignals) process.on(signal, () => undefined);
 }
 
 async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
@@ -179,7 +177,7 @@ function reportFailure(error: unknown): number {
   }
   if (!(error instanceof ConfigError)) {
     processOutput.err(`d2-sidecar: ${error.code}: ${error.message}\n`);
-    if (isErrno(error.cause, 'EACCES')) processOutput.err(`${RIGHTS_ADVICE}\n`);
+    if (isErrno(error.cause, 'EACCES')) processOutput.err(`${platform.accessAdvice()}\n`);
     return EXIT_FAILED;
   }
   const lines = error.message.split('\n').map((line) => `d2-sidecar: ${line}\n`);

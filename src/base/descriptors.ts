@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { opendir, stat } from 'node:fs/promises';
+import { platform } from './platform/platform.ts';
 
 /** Names per read of the folder: ten thousand at once would block the event loop. */
 const NAMES_PER_READ = 256;
@@ -13,14 +14,14 @@ export async function countDescriptors(folder: string): Promise<number | undefin
     let count = 0;
     for await (const _entry of await opendir(folder, { bufferSize: NAMES_PER_READ })) count += 1;
     // Reading our own folder opens one more.
-    return folder.startsWith('/proc/self/') ? count - 1 : count;
+    return folder.startsWith(`${platform.procPath}/self/`) ? count - 1 : count;
   } catch {
     return undefined;
   }
 }
 
 /** How many descriptors the process with that file may open, e.g. `/proc/812/limits`; undefined if unknown. */
-export function readMaxDescriptors(file = '/proc/self/limits'): number | undefined {
+export function readMaxDescriptors(file = `${platform.procPath}/self/limits`): number | undefined {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync(file, 'utf8'));
     return line === null ? undefined : Number(line[1]);

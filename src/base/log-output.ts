@@ -4,6 +4,7 @@
  */
 import { constants, fstatSync, openSync, type Stats, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { platform } from './platform/platform.ts';
 
 /**
  * Bytes queued for a slow reader of a pipe, besides the 64 KiB in the kernel: some 5,000 lines. Beyond that, lines are
@@ -90,7 +91,7 @@ function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome
  */
 function withoutWaiting(fd: number): number {
   try {
-    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
+    return openSync(`${platform.procPath}/self/fd/${fd}`, constants.O_WRONLY | platform.noWaitFlags);
   } catch {
     // No /proc, or the device belongs to another user. A stopped terminal can then block the process.
     return fd;

@@ -11,6 +11,7 @@ import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/pr
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { isErrno } from './errors.ts';
+import { platform } from './platform/platform.ts';
 
 /** The message begins with "it" or with the path of a link, and says what was expected. */
 export class UntrustedFileError extends Error {}
@@ -30,14 +31,12 @@ interface OpenedFile extends Resolved {
 const MAX_LINKS = 40;
 /** Links of the kernel whose target is not a path, e.g. `pipe:[4711]`. */
 const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
-/** Windows has none of these flags. Without O_NONBLOCK, opening a FIFO waits for its other end. */
-const SAFE_FLAGS = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
 /** Rejects with UntrustedFileError for another user's link, else with the system's error. `flags`: e.g. `O_RDONLY`. */
 export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
   const { realPath, isDescriptor } = await resolveTrusted(file);
-  const noFollow = isDescriptor ? 0 : (constants.O_NOFOLLOW ?? 0);
-  return { handle: await open(realPath, flags | SAFE_FLAGS | noFollow, mode), realPath, isDescriptor };
+  const noFollow = isDescriptor ? 0 : platform.noFollowFlag;
+  return { handle: await open(realPath, flags | platform.noWaitFlags | noFollow, mode), realPath, isDescriptor };
 }
 
 /**
@@ -75,9 +74,9 @@ export function decodeText(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/^\ufeff/, '');
 }
 
-/** `mode`: of a file's stats. Windows has no such rights. */
+/** `mode`: of a file's stats. */
 export function isReadableByAll(mode: number): boolean {
-  return process.platform !== 'win32' && (mode & constants.S_IROTH) !== 0;
+  return (platform.permissionsOf(mode) & constants.S_IROTH) !== 0;
 }
 
 /** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
@@ -103,14 +102,13 @@ export async function findFolderObstacle(folder: string): Promise<string | undef
 }
 
 export function isTrustedOwner(uid: number): boolean {
-  // Windows has no user ids.
-  const own = process.geteuid?.();
+  const own = platform.userId();
   return own === undefined || uid === 0 || uid === own;
 }
 
 /** E.g. `root or the user of the sidecar (uid 998)`. */
 export function trustedOwners(): string {
-  const own = process.geteuid?.();
+  const own = platform.userId();
   return own === 0 ? 'root' : `root or the user of the sidecar (uid ${own})`;
 }
 
@@ -126,7 +124,7 @@ function kindOf(stats: Stats): string {
  * `openTrusted`.
  */
 export async function resolveTrusted(file: string): Promise<Resolved> {
-  if (process.platform === 'win32') return { realPath: file, isDescriptor: false };
+  if (platform.userId() === undefined) return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();
   let rest = file.split('/');
   let isDescriptor = false;

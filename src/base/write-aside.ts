@@ -5,10 +5,10 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, rename, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { platform } from './platform/platform.ts';
 import { ignoreAbsent, isTrustedOwner, resolveTrusted, trustedOwners, UntrustedFileError } from './trusted-file.ts';
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants;
-const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0;
 
 /** Another process is writing the same file. */
 export class WrittenByAnotherError extends Error {
@@ -32,12 +32,13 @@ export async function writeAside<T>(
   const aside = `${target}.saving`;
   // Removes what a crash left. O_EXCL below: never write through a link that someone placed there.
   await removeOwn(aside);
-  const handle = await open(aside, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  const handle = await open(aside, O_CREAT | O_EXCL | O_WRONLY | platform.noFollowFlag, 0o600);
   try {
     const result = await write(handle, target);
     await handle.sync();
     await renameWritten(handle, aside, target);
-    await syncFolder(path.dirname(target));
+    // Some network and virtual machine file systems cannot do this; the file itself is written.
+    await platform.syncFolder(path.dirname(target)).catch(() => undefined);
     return result;
   } catch (error) {
     if (!(error instanceof WrittenByAnotherError)) await removeOwn(aside).catch(() => undefined);
@@ -77,7 +78,7 @@ export async function renameTrusted(from: string, to: string): Promise<void> {
 export async function removeOwn(file: string): Promise<void> {
   const found = await lstat(file).catch(ignoreAbsent);
   if (found === undefined) return;
-  if (found.uid !== (process.geteuid?.() ?? found.uid)) throw belongsToOther(file, found);
+  if (found.uid !== (platform.userId() ?? found.uid)) throw belongsToOther(file, found);
   await unlink(file).catch(ignoreAbsent);
 }
 
@@ -90,16 +91,4 @@ async function renameWritten(handle: FileHandle, aside: string, target: string):
   const [own, there] = await Promise.all([handle.stat(), stat(aside).catch(() => undefined)]);
   if (there === undefined || own.ino !== there.ino || own.dev !== there.dev) throw new WrittenByAnotherError();
   await rename(aside, target);
-}
-
-/** A rename is durable only when its folder is synced. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder);
-  try {
-    await handle.sync();
-  } catch {
-    // Some network and virtual machine file systems cannot do this; the file itself is written.
-  } finally {
-    await handle.close();
-  }
 }

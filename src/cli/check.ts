@@ -6,6 +6,7 @@ import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { ConfigError, SidecarError, StartError } from '../base/errors.ts';
 import { SILENT } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import { describeFileError, readRegularFile, resolveTrusted } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { formatYaml } from '../config/effective.ts';
@@ -17,7 +18,7 @@ import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/restore-state.ts';
 import { readAuthorities } from '../tls/authorities.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
-import { checkPrivateFolder, isWindowsPipe } from './control/socket-folder.ts';
+import { checkPrivateFolder } from './control/socket-folder.ts';
 import { findService, type Service } from './installed-service.ts';
 import type { Output } from './output.ts';
 
@@ -154,7 +155,7 @@ function tlsChecks({ listen, monitor, upstream }: Config, warn: (warning: unknow
 
 /** Skipped for root, whose folder may belong to another user's sidecar. Startup creates a missing folder. */
 function checkControlFolder({ control: { socket } }: Config): void {
-  if (socket === undefined || isWindowsPipe(socket) || process.getuid?.() === 0) return;
+  if (socket === undefined || platform.isPipe(socket) || platform.userId() === 0) return;
   try {
     checkPrivateFolder(path.dirname(socket));
   } catch (error) {

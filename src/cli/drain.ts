@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
+import { platform } from '../base/platform/platform.ts';
 import { PROGRESS_MS, showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
@@ -56,7 +57,7 @@ export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment,
     output.out('stopped\n');
     return 0;
   }
-  const advice = `its log says why; kill -KILL ${status.pid} ends it at once`;
+  const advice = `its log says why; ${platform.killCommand(status.pid)} ends it at once`;
   output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended within ${limit}: ${advice}\n`);
   return EXIT_FAILED;
 }

@@ -5,12 +5,13 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { ConfigError } from '../base/errors.ts';
+import { platform } from '../base/platform/platform.ts';
 import type { GivenSocket, HostPort } from '../config/host-port.ts';
 
 const FIRST_DESCRIPTOR = 3;
 const MAX_SOCKETS = 64;
 const MONITOR = 'monitor';
-const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
+const TABLES = [`${platform.procPath}/self/net/tcp`, `${platform.procPath}/self/net/tcp6`];
 /** As in the kernel's include/net/tcp_states.h. */
 const LISTENING = '0A';
 
@@ -54,7 +55,7 @@ function addressOf(fd: number): HostPort {
 
 function inodeOf(fd: number): string | undefined {
   try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${platform.procPath}/self/fd/${fd}`))?.[1];
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /** `d2-sidecar` without a command: starts, logs where it listens, and stops on request. */
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import { type Config, findLoopbackTrust } from '../config/config.ts';
 import type { GivenSocket } from '../config/host-port.ts';
 import type { Lifecycle } from '../sidecar/lifecycle.ts';
@@ -10,7 +11,7 @@ import { type Controllable, ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { isStop, SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
+import { isStop, SignalQueue, type SignalSource } from './signal-queue.ts';
 import { STRAY_SIGNALS } from './stray-signals.ts';
 
 export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Controllable['sidecar']> &
@@ -44,8 +45,9 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
   const { logger, createSidecar, createReloader, announce, manager, task, sockets } = parts;
   let { config } = parts;
-  const hangup = createReloader === undefined ? [] : (['SIGHUP'] as const);
-  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...STRAY_SIGNALS, ...hangup]);
+  const { stopSignals, hurriedSignals, reloadSignals, stopLimitsMs } = platform;
+  const ofReload = createReloader === undefined ? [] : reloadSignals;
+  const signals = new SignalQueue(parts.signals, [...stopSignals, ...STRAY_SIGNALS, ...ofReload]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -54,12 +56,12 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     const reloader = createReloader?.(sidecar, (applied) => {
       config = applied;
     });
-    const stop = (reason: string, isHurried = false) => {
+    const stop = (reason: string, isHurried = false, limitMs?: number) => {
       task?.end();
       manager?.stopping(config.stop.deadlineMs);
-      lifecycle.stop(reason, isHurried || task !== undefined);
+      lifecycle.stop(reason, isHurried || task !== undefined, limitMs);
     };
-    const reopenAndReload = (reason: 'reload' | 'SIGHUP') => {
+    const reopenAndReload = (reason: string) => {
       // Even if the configuration is unusable: logrotate, which has moved the log away, expects a new one.
       sidecar.reopenLogs?.();
       return reloader?.reload(reason);
@@ -90,8 +92,8 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     const ignored = new Set<string>();
     signals.handle((signal) => {
       // Ctrl-C needs no delay and no window: someone is waiting, and no load balancer needs to notice.
-      if (isStop(signal)) stop(signal, signal === 'SIGINT');
-      else if (signal === 'SIGHUP') void reopenAndReload(signal);
+      if (isStop(signal)) stop(signal, hurriedSignals.includes(signal), stopLimitsMs[signal]);
+      else if (reloadSignals.includes(signal)) void reopenAndReload(signal);
       else if (!ignored.has(signal)) {
         ignored.add(signal);
         logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs');

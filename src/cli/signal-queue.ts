@@ -1,12 +1,6 @@
-import type { STRAY_SIGNALS } from './stray-signals.ts';
+import { platform } from '../base/platform/platform.ts';
 
-/**
- * Each stops the sidecar with a drain. Besides SIGTERM: Ctrl-C, the stop of images that are derived from nginx, the end of
- * a container of LXC, and a limit on processor time (RLIMIT_CPU).
- */
-export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGPWR', 'SIGXCPU'] as const;
-
-type Signal = (typeof STOP_SIGNALS | typeof STRAY_SIGNALS)[number] | 'SIGHUP';
+type Signal = NodeJS.Signals;
 
 export interface SignalSource {
   on(signal: Signal, listener: () => void): unknown;
@@ -44,5 +38,5 @@ export class SignalQueue {
 }
 
 export function isStop(signal: Signal): boolean {
-  return STOP_SIGNALS.some((stop) => stop === signal);
+  return platform.stopSignals.includes(signal);
 }

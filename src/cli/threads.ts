@@ -5,6 +5,7 @@
 import { systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { SILENT } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import type { Environment } from '../config/environment.ts';
 import { cleanDump, summariseThreads } from '../jvm/thread-dump.ts';
 import { askSidecar } from './ask-sidecar.ts';
@@ -30,7 +31,7 @@ export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, o
 }
 
 async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
-  if (!(refused instanceof ControlError) || process.getuid?.() !== 0) throw refused;
+  if (!(refused instanceof ControlError) || platform.userId() !== 0) throw refused;
   const { server } = await requestStatus(socket);
   if (server === undefined) throw refused;
   try {

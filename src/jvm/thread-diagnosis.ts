@@ -8,6 +8,7 @@ import path from 'node:path';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import { platform } from '../base/platform/platform.ts';
 import { describeFileError, resolveTrusted } from '../base/trusted-file.ts';
 import { removeOwn, writeAside } from '../base/write-aside.ts';
 import type { Config } from '../config/config.ts';
@@ -125,7 +126,7 @@ export class ThreadDiagnosis {
       const file = path.join(folder, name);
       const { uid } = await lstat(file);
       // Another user's sidecar may write into the same folder.
-      if (uid === (process.geteuid?.() ?? uid)) own.push(file);
+      if (uid === (platform.userId() ?? uid)) own.push(file);
     }
     for (const file of own.slice(0, Math.max(0, own.length - this.#parts.config.keep))) await removeOwn(file);
   }

@@ -2,11 +2,12 @@ import v8 from 'node:v8';
 import { MS_PER_S } from '../base/clock.ts';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import { platform } from '../base/platform/platform.ts';
 
 export type ProcessReading = Awaited<ReturnType<typeof readProcess>>;
 
 const US_PER_S = 1e6;
-const FD_FOLDER = '/proc/self/fd';
+const FD_FOLDER = `${platform.procPath}/self/fd`;
 
 /**
  * What the operating system and Node report about this process. Without /proc, or without a free file descriptor to read

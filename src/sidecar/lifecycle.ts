@@ -125,15 +125,15 @@ export class Lifecycle {
   }
 
   /**
-   * Stops. `isHurried`: without delay and window, because someone is waiting; exchanges may still end. A second call
-   * ends at once.
+   * Stops. `isHurried`: without delay and window, because someone is waiting; exchanges may still end, for `limitMs` at
+   * most. A second call ends at once.
    */
-  stop(reason: string, isHurried = false): void {
+  stop(reason: string, isHurried = false, limitMs = Number.POSITIVE_INFINITY): void {
     if (this.#stopRequested.isSet) {
       this.#endRequested.set();
       return;
     }
-    const { deadlineMs } = this.#times();
+    const deadlineMs = Math.min(this.#times().deadlineMs, limitMs);
     this.#isHurried = isHurried;
     this.#waitsForNobody = isHurried || this.#stoppable.outlivesProcess();
     this.#deadlineNs = this.#nsFromNow(deadlineMs);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { describeErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import { randomId } from '../base/random-id.ts';
 import {
   describeFileError,
@@ -152,7 +153,8 @@ function checkStats(there: Stats): void {
   if (!there.isFile()) throw new RefusedError('unreadable', 'it is not a file', false);
   if (!isTrustedOwner(uid))
     throw new RefusedError('foreign', `it belongs to uid ${uid}, expected ${trustedOwners()}`, false);
-  if ((mode & OTHERS_MAY_WRITE) !== 0) throw new RefusedError('foreign', 'everybody may write it, so anybody may have');
+  if ((platform.permissionsOf(mode) & OTHERS_MAY_WRITE) !== 0)
+    throw new RefusedError('foreign', 'everybody may write it, so anybody may have');
 }
 
 async function loadContent(state: Savable, file: string, bytes: number, clock: Clock): Promise<Loaded> {

@@ -7,6 +7,7 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { describeErrno } from '../../base/errors.ts';
+import { platform } from '../../base/platform/platform.ts';
 import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
@@ -87,8 +88,9 @@ async function fetchText(
 
 function send(socketPath: string, path: Path, timeout: number): Promise<http.IncomingMessage> {
   const [method, target] = path.split(' ');
+  const address = platform.controlAddressOf(socketPath);
   return new Promise((resolve, reject) => {
-    const request = http.request({ socketPath, method, path: target, agent: false, timeout });
+    const request = http.request({ socketPath: address, method, path: target, agent: false, timeout });
     request.on('response', (response) => {
       if (response.headers.server === SERVER_NAME) return resolve(response);
       request.destroy(notASidecar(socketPath));

@@ -3,6 +3,11 @@
  * in it, so only its own user can connect (mode 0600, in a folder where nobody else can write). This folder knows
  * nothing of traffic; a `Controllable` carries out the commands.
  *
+ * On Windows it is a named pipe, and an empty file shows it to commands. Node gives the pipe no access control list of its
+ * own. Then its user, administrators and LocalSystem may read and write; all others may only read, so they can send no
+ * request (CreateNamedPipe in Microsoft's documentation; not tried, since Wine has no such lists). A program that takes the
+ * name first keeps the sidecar from listening, as any file in the way of a socket does.
+ *
  * | Request | Answer |
  * |---|---|
  * | `GET /status` | a `ControlStatus` |
@@ -15,17 +20,18 @@
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
  */
 import { once } from 'node:events';
-import { chmodSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import path from 'node:path';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { describeErrno, SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { platform } from '../../base/platform/platform.ts';
 import { Problem } from '../../base/problem.ts';
 import { NO_SCHEMAS } from '../../monitor/monitor.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { ControlError, type ControlStatus, type ReloadAnswer, SERVER_NAME } from './protocol.ts';
-import { isWindowsPipe, makePrivateFolder, removeStale } from './socket-folder.ts';
+import { makePrivateFolder, removeStale } from './socket-folder.ts';
 
 /** Our own clients send their request at once; a silent client is not one of them. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -70,7 +76,7 @@ export class ControlServer {
     const { server } = app;
     const control = new ControlServer(socketPath, server, logger);
     try {
-      await (isWindowsPipe(socketPath)
+      await (platform.isPipe(socketPath)
         ? once(server.listen(socketPath), 'listening')
         : listenPrivately(server, socketPath));
     } catch (cause) {
@@ -94,6 +100,7 @@ export class ControlServer {
 
   /** Stops accepting requests and removes the socket. Clients of `shutdown` stay connected until the process ends. */
   close(): void {
+    if (isBeside(this.path)) rmSync(this.path, { force: true });
     this.#server.close();
   }
 
@@ -105,7 +112,8 @@ export class ControlServer {
 
 /** Makes a socket file that only this user can open, in a folder that only this user can change. */
 async function listenPrivately(server: Server, socketPath: string): Promise<void> {
-  if (Buffer.byteLength(socketPath, 'utf8') > MAX_PATH_BYTES) {
+  const address = platform.controlAddressOf(socketPath);
+  if (Buffer.byteLength(address, 'utf8') > MAX_PATH_BYTES) {
     throw new ControlError(`${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`);
   }
   makePrivateFolder(path.dirname(path.resolve(socketPath)));
@@ -113,10 +121,16 @@ async function listenPrivately(server: Server, socketPath: string): Promise<void
   // The socket is never open to other users, not even between bind and chmod: listen() binds synchronously.
   // Reset the umask before the await: other files may be created in between.
   const umask = process.umask(SOCKET_UMASK);
-  const listening = once(server.listen(socketPath), 'listening');
+  const listening = once(server.listen(address), 'listening');
   process.umask(umask);
   await listening;
+  if (isBeside(socketPath)) writeFileSync(socketPath, '', { flag: 'wx' });
   chmodSync(socketPath, SOCKET_MODE);
+}
+
+/** Whether the file of the path is not the socket itself, but shows it. */
+function isBeside(socketPath: string): boolean {
+  return platform.controlAddressOf(socketPath) !== socketPath;
 }
 
 export interface Controllable {

@@ -5,6 +5,7 @@
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
+import { platform } from '../../base/platform/platform.ts';
 import { requestStatus } from './control-client.ts';
 import { ControlError, type ControlStatus } from './protocol.ts';
 import { checkPrivateFolder, defaultFolder, defaultSocketPath, foldersOfUsers, isListening } from './socket-folder.ts';
@@ -24,15 +25,14 @@ interface Found {
   readonly status: ControlStatus;
 }
 
-const SERVICE_SOCKET = '/run/d2-sidecar/control.sock';
 /** Another user may leave any number of sockets that do not answer. */
 const MAX_FOREIGN = 16;
 const ADVICE = 'start one, or run this as its user or as root, in its container';
 
 function findPlaces(): SocketPlaces {
   const folder = defaultFolder();
-  const others = process.getuid?.() === 0 ? foldersOfUsers().filter((other) => other !== folder) : [];
-  return { service: SERVICE_SOCKET, folder, others };
+  const others = platform.userId() === 0 ? foldersOfUsers().filter((other) => other !== folder) : [];
+  return { service: platform.serviceSocket, folder, others };
 }
 
 /**
@@ -87,7 +87,7 @@ function readSockets(folder: string): readonly string[] {
 /** False also where this user may not look. */
 function isSocket(file: string): boolean {
   try {
-    return lstatSync(file).isSocket();
+    return platform.isPipe(file) || platform.isControlFile(lstatSync(file));
   } catch {
     return false;
   }
@@ -109,8 +109,9 @@ async function queryAll(sockets: readonly string[]): Promise<readonly Found[]> {
     try {
       live.push({ path, status: await requestStatus(path) });
     } catch (error) {
-      // The socket of a killed process, which nothing else would ever remove.
-      if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED')) rmSync(path, { force: true });
+      // The socket of a killed process, which nothing else would ever remove; on Windows a file without its pipe.
+      const cause = error instanceof SidecarError ? error.cause : undefined;
+      if (isErrno(cause, 'ECONNREFUSED') || isErrno(cause, 'ENOENT')) rmSync(path, { force: true });
       else unusable = error;
     }
   }

@@ -8,6 +8,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describeErrno, isErrno } from '../../base/errors.ts';
+import { platform } from '../../base/platform/platform.ts';
 import { ControlError } from './protocol.ts';
 
 const FOLDER_PREFIX = 'd2-sidecar-';
@@ -16,7 +17,7 @@ const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /** `/tmp/d2-sidecar-1000`: one for each user, for all sidecars of that user. */
 export function defaultFolder(): string {
-  return path.join(tmpdir(), `${FOLDER_PREFIX}${process.getuid?.() ?? 'user'}`);
+  return path.join(tmpdir(), `${FOLDER_PREFIX}${platform.userId() ?? 'user'}`);
 }
 
 /** The folders of all users that belong to whom their name says. For root: others may not look into them. */
@@ -27,17 +28,14 @@ export function foldersOfUsers(parent: string = tmpdir()): readonly string[] {
     .filter((folder) => {
       const found = lstatSync(folder, { throwIfNoEntry: false });
       const isOwners = found?.uid === Number(folder.slice(folder.lastIndexOf('-') + 1));
-      return found?.isDirectory() === true && isOwners && (found.mode & GROUP_OR_OTHERS_WRITE) === 0;
+      return (
+        found?.isDirectory() === true && isOwners && (platform.permissionsOf(found.mode) & GROUP_OR_OTHERS_WRITE) === 0
+      );
     });
 }
 
 export function defaultSocketPath(pid: number, folder: string = defaultFolder()): string {
   return path.join(folder, `${pid}.sock`);
-}
-
-/** `\\.\pipe\d2-sidecar` on Windows: no file, so it has neither a folder nor a mode. */
-export function isWindowsPipe(socketPath: string): boolean {
-  return socketPath.startsWith('\\\\.\\pipe\\');
 }
 
 /** Creates a missing folder, but not its parent. Throws D2S_ERR_CONTROL unless only this user can write to it. */
@@ -57,10 +55,10 @@ export function checkPrivateFolder(folder: string): boolean {
   // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
   const found = inspect(folder);
   if (found === undefined) return false;
-  const owner = process.getuid?.();
+  const owner = platform.userId();
   if (!found.isDirectory()) throw new ControlError(`${folder} is not a folder (links are not followed)`);
   const isOurs = owner === undefined || found.uid === owner;
-  if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return true;
+  if (isOurs && (platform.permissionsOf(found.mode) & GROUP_OR_OTHERS_WRITE) === 0) return true;
   throw new ControlError(
     `${folder} must belong to user ${owner} and not be writable by others; a missing folder is created with mode 0700`,
   );
@@ -70,7 +68,7 @@ export function checkPrivateFolder(folder: string): boolean {
 export async function removeStale(socketPath: string): Promise<void> {
   const found = inspect(socketPath);
   if (found === undefined) return;
-  if (!found.isSocket()) throw new ControlError(`${socketPath} exists and is not a socket`);
+  if (!platform.isControlFile(found)) throw new ControlError(`${socketPath} exists and is not a socket`);
   if (await isListening(socketPath)) throw new ControlError(`${socketPath} is in use by another process`);
   rmSync(socketPath, { force: true });
 }
@@ -85,7 +83,7 @@ function inspect(file: string): Stats | undefined {
 }
 
 export async function isListening(socketPath: string): Promise<boolean> {
-  const socket = net.connect(socketPath);
+  const socket = net.connect(platform.controlAddressOf(socketPath));
   try {
     await once(socket, 'connect');
     return true;

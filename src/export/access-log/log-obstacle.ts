@@ -2,6 +2,7 @@
 import { constants, type Stats } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { platform } from '../../base/platform/platform.ts';
 import {
   describeFileError,
   findFolderObstacle,
@@ -44,8 +45,9 @@ export async function findLogObstacle(file: string): Promise<string | undefined>
  * or change it. A FIFO may belong to its reader, unless its folder is writable by all.
  */
 export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
-  if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
-    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+  const permissions = platform.permissionsOf(stats.mode);
+  if (stats.isFile() && (permissions & OTHERS_WRITE) !== 0) {
+    const mode = permissions.toString(8).padStart(4, '0');
     throw new UntrustedFileError(`every user of this machine may write to it (mode ${mode}), expected 0600 or 0640`);
   }
   if (isTrustedOwner(stats.uid)) return;
@@ -55,8 +57,6 @@ export async function checkOwner(realPath: string, stats: Stats): Promise<void> 
 }
 
 const LINE_FEED = 0x0a;
-/** Non-blocking, because another user may have replaced the file by a FIFO. */
-const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Whether the file of `bytes` ends with a whole line; true for an empty file. Also true when it cannot be read, e.g.
@@ -65,7 +65,8 @@ const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 export async function endsWithLine(file: string, bytes: number): Promise<boolean> {
   if (bytes === 0) return true;
   try {
-    const handle = await open(file, READ_FLAGS);
+    // Another user may have replaced the file by a FIFO.
+    const handle = await open(file, constants.O_RDONLY | platform.noWaitFlags);
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, bytes - 1);
       return bytesRead === 0 || buffer[0] === LINE_FEED;

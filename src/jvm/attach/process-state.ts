@@ -1,5 +1,6 @@
 /** The system that the JVM runs on, and checks of a process before it gets a signal that ends most programs. */
 import { readdir, readlink } from 'node:fs/promises';
+import { platform } from '../../base/platform/platform.ts';
 import { type ProcessInfo, parseStatusWords, readAside, readSmall } from '../hsperfdata/processes.ts';
 
 /** A large JVM's list of mappings has a few hundred KiB. */
@@ -100,8 +101,8 @@ export interface AttachSystem {
 export function createAttachSystem(replaced: Partial<AttachSystem> = {}): AttachSystem {
   return {
     procPath: '/proc',
-    // Absent on Windows, which has no attach socket either.
-    uid: process.geteuid?.() ?? -1,
+    // Undefined on Windows, which has no attach socket either.
+    uid: platform.userId() ?? -1,
     gid: process.getegid?.() ?? -1,
     pid: process.pid,
     architecture: process.arch,

@@ -3,6 +3,7 @@
  * upstream's port, else by the counters files that name a Tomcat or WildFly.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { platform } from '../../base/platform/platform.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import {
   type Candidate,
@@ -61,7 +62,7 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   const { procPath = '/proc', tmpPath = '/tmp' } = options;
   const processes = await readProcesses({ ...options, procPath, signal });
   const own = readProcess(procPath, 'self') ?? {
-    uid: process.geteuid?.() ?? -1,
+    uid: platform.userId() ?? -1,
     gid: process.getegid?.() ?? -1,
     effectiveCapabilities: 0n,
   };

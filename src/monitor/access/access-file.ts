@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { StartError } from '../../base/errors.ts';
+import { platform } from '../../base/platform/platform.ts';
 import { decodeText, describeFileError, isTrustedOwner, readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
 import { nameOfLine } from './access-lines.ts';
@@ -55,7 +56,7 @@ async function replaceFile(file: string, text: string): Promise<void> {
   // Root may replace a file of the user of the service, which stays that user's.
   const isReplaceable = (found: Stats) => {
     before = found;
-    return isTrustedOwner(found.uid) || process.geteuid?.() === 0;
+    return isTrustedOwner(found.uid) || platform.userId() === 0;
   };
   try {
     const write = async (handle: FileHandle, target: string) => {
@@ -105,9 +106,9 @@ function createUnreadableFile(file: string, cause: unknown): StartError {
 
 /** Checks the open file, so that it is the one that is read. */
 function checkPrivate(file: string, found: Stats): void {
-  // Windows has no such bits; Node makes them up.
-  if (process.platform === 'win32' || (found.mode & OTHERS) === 0) return;
-  const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+  const permissions = platform.permissionsOf(found.mode);
+  if ((permissions & OTHERS) === 0) return;
+  const mode = permissions.toString(8).padStart(4, '0');
   throw new StartError(
     'D2S_ERR_ACCESS_FILE',
     `${file} is open to every user of this machine (mode ${mode}): expected 0600, or 0640 for a group; chmod o= closes it`,

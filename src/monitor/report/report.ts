@@ -10,6 +10,7 @@ import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
 import type { LogRing } from '../../base/log-ring.ts';
 import type { Sample, Table } from '../../base/metric-description.ts';
+import { platform } from '../../base/platform/platform.ts';
 import type { Config } from '../../config/config.ts';
 import { describeEffective } from '../../config/effective.ts';
 import { joinJvmGauges } from '../../jvm/gauges.ts';
@@ -93,7 +94,7 @@ function readVerdicts({ applications, verdicts }: ReportSources['monitored'], ha
 
 function readNode(): object {
   const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
-  return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: process.getuid?.() ?? null };
+  return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: platform.userId() ?? null };
 }
 
 function readState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
@@ -205,11 +206,11 @@ const LIMITS = /^Max (?:open files|processes|locked memory|core file size) .*$/g
 async function readSystem(): Promise<object> {
   const [release, limits, cgroup] = await Promise.all([
     readText('/etc/os-release'),
-    readText('/proc/self/limits'),
+    readText(`${platform.procPath}/self/limits`),
     readCgroup(),
   ]);
   return {
-    platform: process.platform,
+    platform: platform.name,
     architecture: process.arch,
     distribution: /^PRETTY_NAME="?([^"\n]*)/m.exec(release ?? '')?.[1] ?? null,
     kernel: os.release(),
@@ -225,7 +226,7 @@ async function readSystem(): Promise<object> {
 
 async function readCgroup(): Promise<Record<string, string>> {
   // In a container the process sees its own group as the root; outside, its group is below the root.
-  const own = /^0::(\/.*)$/m.exec((await readText('/proc/self/cgroup')) ?? '')?.[1] ?? '';
+  const own = /^0::(\/.*)$/m.exec((await readText(`${platform.procPath}/self/cgroup`)) ?? '')?.[1] ?? '';
   const found: Record<string, string> = {};
   for (const [name, path] of CGROUP_FILES) {
     const text = (await readText(`${CGROUP_ROOT}${own}/${path}`)) ?? (await readText(`${CGROUP_ROOT}/${path}`));

@@ -1,5 +1,6 @@
 /** The kernel's accept queue of our listener, from /proc/net (see Linux's proc_net_tcp.rst and snmp_counter.rst). */
 import { readFileSync } from 'node:fs';
+import { platform } from '../../base/platform/platform.ts';
 
 export interface AcceptQueue {
   /** Established connections that are not accepted yet, including that of the given client. */
@@ -12,8 +13,8 @@ export interface AcceptQueue {
 const ESTABLISHED = '01';
 const SYN_RECV = '03';
 const LISTEN = '0A';
-const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
-const COUNTERS = '/proc/net/netstat';
+const TABLES = [`${platform.procPath}/net/tcp`, `${platform.procPath}/net/tcp6`];
+const COUNTERS = `${platform.procPath}/net/netstat`;
 
 /**
  * Of the listener on `port` that a client of this machine reached from `clientPort`. Undefined if that client is not
