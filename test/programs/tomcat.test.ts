@@ -7,18 +7,11 @@ import { type SidecarProcess, startConfigured } from '../support/sidecar-process
 import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, sendAtOnce, sendInOrder } from '../support/tomcat/clients.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
-import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
+import { below, type Counts, ExpectedCounts, type MetricsAnswer, toCounts } from './tomcat/expected-counts.ts';
 
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const PERCENTILE_ERROR = 0.01;
-
-interface MetricsAnswer {
-  readonly gauges: Record<string, { value: number }>;
-  readonly counters: Record<string, { count: number }>;
-  readonly meters: Record<string, { count: number }>;
-  readonly timers: Record<string, { count: number; p50: number; min: number; max: number }>;
-}
 
 interface ListedSession {
   readonly id: string;
@@ -186,11 +179,6 @@ function statusOf(call: AnsweredCall): number {
   if (call.hasWrongSecret) return call.user.credentials.kind === 'basic' ? 401 : 404;
   if (call.name.endsWith('.Fail') || call.name === 'H.Broken') return 500;
   return call.name.endsWith('.NoSuchMethod') || call.name === 'nothing' ? 404 : 200;
-}
-
-function toCounts({ gauges, counters, meters, timers }: MetricsAnswer): Counts {
-  const counted = Object.entries({ ...counters, ...meters, ...timers }).map(([name, { count }]) => [name, count]);
-  return Object.fromEntries([...Object.entries(gauges).map(([name, { value }]) => [name, value]), ...counted]);
 }
 
 function median(values: readonly number[]): number {

@@ -23,6 +23,7 @@ export const PACKAGES = {
   Prometheus: ['prometheus'],
   Tomcat: ['tomcat10', 'openjdk-17-jdk-headless'],
   'Tomcat’s manager': ['tomcat10-admin'],
+  Wine: ['wine64'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type Program = keyof typeof PACKAGES;

@@ -5,6 +5,14 @@ import type { AnsweredCall } from '../../support/tomcat/clients.ts';
 /** Every statistic by its name, e.g. `{ rpc: 12, 'rpc.errors': 1, 'rpc.E.Demo.Test': 12 }`. */
 export type Counts = Readonly<Record<string, number>>;
 
+/** An answer of the endpoints 2 to 13. */
+export interface MetricsAnswer {
+  readonly gauges: Record<string, { value: number }>;
+  readonly counters: Record<string, { count: number }>;
+  readonly meters: Record<string, { count: number }>;
+  readonly timers: Record<string, { count: number; p50: number; min: number; max: number }>;
+}
+
 const isAccepted = ({ status }: AnsweredCall) => status >= 200 && status <= 399;
 const isFailed = ({ status }: AnsweredCall) => status >= 500;
 const ALWAYS = ['rpc', 'rpc.errors', 'sba', 'sba.errors'].concat(
@@ -73,4 +81,9 @@ export class ExpectedCounts {
 export function below(counts: Counts, ...prefixes: readonly string[]): Counts {
   const belongs = (name: string) => prefixes.some((prefix) => name === prefix || name.startsWith(`${prefix}.`));
   return Object.fromEntries(Object.entries(counts).filter(([name]) => belongs(name)));
+}
+
+export function toCounts({ gauges, counters, meters, timers }: MetricsAnswer): Counts {
+  const counted = Object.entries({ ...counters, ...meters, ...timers }).map(([name, { count }]) => [name, count]);
+  return Object.fromEntries([...Object.entries(gauges).map(([name, { value }]) => [name, value]), ...counted]);
 }

