@@ -3,10 +3,10 @@
  * in it, so only its own user can connect (mode 0600, in a folder where nobody else can write). This folder knows
  * nothing of traffic; a `Controllable` carries out the commands.
  *
- * On Windows it is a named pipe, and an empty file shows it to commands. Node gives the pipe no access control list of its
- * own. Then its user, administrators and LocalSystem may read and write; all others may only read, so they can send no
- * request (CreateNamedPipe in Microsoft's documentation; not tried, since Wine has no such lists). A program that takes the
- * name first keeps the sidecar from listening, as any file in the way of a socket does.
+ * On Windows it is a named pipe, and an empty file shows it to commands. libuv sets no access control list. Then the user,
+ * administrators and LocalSystem may read and write; all others, also of other machines over SMB, may only read, so that
+ * they can send no request (CreateNamedPipe in Microsoft's documentation; not tried). libuv asks for the first instance of
+ * the name: if another program has the name, listening fails and no file appears.
  *
  * | Request | Answer |
  * |---|---|

@@ -3,8 +3,9 @@
  * addresses than it gives. Paths such as `/tmp/x` are the same on both sides, below Wine's drive Z.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { describeHoles } from '../../../src/base/advisories.ts';
 import { type Defer, temporaryFolder } from '../deferred.ts';
 import { ROOT, run } from '../install/run.ts';
 import { isAvailable } from '../programs.ts';
@@ -23,6 +24,8 @@ export interface Windows {
   readonly folder: string;
   /** Where a file of drive C lies. */
   readonly toPosix: (file: string) => string;
+  /** The warning at a start if this Node.js has known vulnerabilities. */
+  readonly warning: string | undefined;
   /** Runs the program, for `startSidecarProcess` and `runSidecar`. */
   readonly command: readonly string[];
 }
@@ -51,8 +54,10 @@ export async function startWindows(defer: Defer): Promise<Windows> {
   if (made.code !== 0 || !existsSync(node)) throw new Error(`Wine does not start: ${made.stderr}`);
   const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
   const script = path.join(import.meta.dirname, 'in-wine.sh');
+  const { version } = JSON.parse(readFileSync(path.join(node, '../../package.json'), 'utf8')) as { version: string };
   return {
     folder,
+    warning: describeHoles(version),
     toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
     command: ['env', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
   };
