@@ -18,6 +18,8 @@ export interface OperatingSystem {
   readonly noFollowFlag: number;
   /** Flags of open(2): do not wait for the other end of a FIFO, and take no terminal. */
   readonly noWaitFlags: number;
+  /** Whether listen(2) can be called again, with another backlog. */
+  readonly canListenAgain: boolean;
   /** Control socket of the installed service. */
   readonly serviceSocket: string;
   /** Numeric id of the user of this process; undefined where users have none, and owners of files are unknown. */

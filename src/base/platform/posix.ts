@@ -13,6 +13,7 @@ export const posix: OperatingSystem = {
   procPath: '/proc',
   noFollowFlag: constants.O_NOFOLLOW,
   noWaitFlags: constants.O_NONBLOCK | constants.O_NOCTTY,
+  canListenAgain: true,
   serviceSocket: '/run/d2-sidecar/control.sock',
   userId: () => process.geteuid?.(),
   permissionsOf: (mode) => mode & 0o777,

@@ -21,6 +21,8 @@ export const windows: OperatingSystem = {
   procPath: '\\\\.\\*',
   noFollowFlag: 0,
   noWaitFlags: 0,
+  // libuv ends the process at a backlog of 0.
+  canListenAgain: false,
   serviceSocket: `${PIPE_FOLDER}d2-sidecar`,
   userId: () => undefined,
   permissionsOf: () => 0,

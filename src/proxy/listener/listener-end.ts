@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { platform } from '../../base/platform/platform.ts';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
 /** Then the listener closes anyway and may reset clients: they arrive too fast, or our connection cannot enter. */
@@ -50,7 +51,8 @@ export class ListenerEnd {
 
   async close(): Promise<void> {
     const address = this.#server.address();
-    if (address !== null && typeof address !== 'string') await this.#makeQueueOurs(address);
+    // Elsewhere a client that connects at this moment may be reset.
+    if (platform.canListenAgain && address !== null && typeof address !== 'string') await this.#makeQueueOurs(address);
     this.#server.close();
     this.#own?.destroy();
   }

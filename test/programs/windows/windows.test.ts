@@ -144,7 +144,7 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
   });
 
   it.each([
-    ['a mistake', 64, 'listen: { port: none }', 'listen.port: got "none"'],
+    ['a mistake', 64, 'stop: { deadline: soon }', 'stop.deadline: got "soon"'],
     [
       'an unusable file',
       1,

