@@ -1,5 +1,6 @@
 /** The program on a Node.js for Windows, in Debian's Wine. docs/windows.md says what Wine cannot show. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo } from '../../support/deferred.ts';
@@ -34,10 +35,10 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
   const call = ({ listen }: SidecarProcess) => restCall(portOf(listen), 'rpc/E.Demo/Run', 'anna');
 
   /** `stop` kills it. */
-  async function start(port = upstreamPort, config: object = {}): Promise<SidecarProcess> {
+  async function start(port = upstreamPort, config: object = {}, env: Record<string, string> = {}) {
     writeFileSync(at('sidecar.yaml'), JSON.stringify({ jvm: { source: 'none' }, ...config }));
     const args = [...flagsFor(port), '--config', at('sidecar.yaml')];
-    const sidecar = await startSidecarProcess(args, {}, windows.command);
+    const sidecar = await startSidecarProcess(args, env, windows.command);
     defer(() => sidecar.stop());
     return sidecar;
   }
@@ -131,6 +132,32 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
     expect((await call(sidecar)).status).toBe(200);
     await sidecar.stop();
   });
+
+  it.each([
+    // Typed into a console. Nothing sends the others in Wine.
+    ['SIGINT', 25_000, (sidecar: SidecarProcess) => sidecar.stop('SIGINT')],
+    ['SIGBREAK', 25_000, () => windows.signal('SIGBREAK')],
+    ['SIGHUP', 3_000, () => windows.signal('SIGHUP')],
+  ] as const)(
+    '%s stops it in order, within %i ms, and the running call ends',
+    SLOW,
+    async (reason, deadlineMs, stop) => {
+      const held: ServerResponse[] = [];
+      const upstream = await startApplication((_, response) => void held.push(response));
+      defer(() => upstream.close());
+      const sidecar = await start(upstream.port, {}, { D2S_CONSOLE: reason === 'SIGINT' ? '1' : '' });
+      const answer = call(sidecar);
+      await expect.poll(() => held.length, { timeout: 10_000 }).toBe(1);
+      void stop(sidecar);
+      const isStopping = () => sidecar.logs.some(({ msg }) => msg === 'stopping');
+      await expect.poll(isStopping, { timeout: 10_000 }).toBe(true);
+      held[0]?.end('late');
+      expect((await answer).body).toBe('late');
+      expect(await sidecar.exited).toBe(0);
+      expect(sidecar.logs).toContainEqual(expect.objectContaining({ msg: 'stop requested', reason, deadlineMs }));
+      expect(sidecar.logs.at(-1)).toMatchObject({ msg: 'stopped', exchanges: 0 });
+    },
+  );
 
   it('counts and sessions outlive a restart', SLOW, async () => {
     const config = { state: { file: at('stav') } };

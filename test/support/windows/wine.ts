@@ -3,7 +3,7 @@
  * addresses than it gives. Paths such as `/tmp/x` are the same on both sides, below Wine's drive Z.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describeHoles } from '../../../src/base/advisories.ts';
 import { type Defer, temporaryFolder } from '../deferred.ts';
@@ -24,6 +24,8 @@ export interface Windows {
   readonly folder: string;
   /** Where a file of drive C lies. */
   readonly toPosix: (file: string) => string;
+  /** Gives a running program a signal, e.g. `SIGHUP`. */
+  readonly signal: (name: NodeJS.Signals) => void;
   /** The warning at a start if this Node.js has known vulnerabilities. */
   readonly warning: string | undefined;
   /** Runs the program, for `startSidecarProcess` and `runSidecar`. */
@@ -64,13 +66,21 @@ export async function startWindows(defer: Defer): Promise<Windows> {
     const { code, stderr } = await run(WINE, words, { env: settings });
     if (code !== 0 || !existsSync(node)) throw new Error(`Wine cannot run ${words.join(' ')}: ${stderr}`);
   }
-  const variables = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+  // In place of that of the tests, which a Node.js for Windows cannot read.
+  const signals = `NODE_OPTIONS=--import=file:///Z:${path.join(import.meta.dirname, 'signals.mjs')}`;
+  const variables = [signals, `D2S_SIGNAL_FILE=${path.join(root, 'signal')}`].concat(
+    Object.entries(settings).map(([name, value]) => `${name}=${value}`),
+  );
   const script = path.join(import.meta.dirname, 'in-wine.sh');
   const manifest = readFileSync(path.join(node, '../../package.json'), 'utf8');
   return {
     folder,
+    signal: (name) => {
+      writeFileSync(path.join(root, 'next'), name);
+      renameSync(path.join(root, 'next'), path.join(root, 'signal'));
+    },
     warning: describeHoles((JSON.parse(manifest) as { version: string }).version),
     toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
-    command: ['env', '-u', 'NODE_OPTIONS', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
+    command: ['env', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
   };
 }
