@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { win32 } from 'node:path';
 import type { OperatingSystem } from './operating-system.ts';
 
@@ -34,5 +33,5 @@ export const windows: OperatingSystem = {
   syncFolder: async () => undefined,
   killCommand: (pid) => `taskkill /F /PID ${pid}`,
   accessAdvice: () =>
-    `This command runs as user ${userInfo().username}: run it as the user of the service or as an administrator, or change the rights of the file (icacls FILE).`,
+    `This command runs as user ${process.env.USERNAME}: run it as the user of the service or as an administrator, or change the rights of the file (icacls FILE).`,
 };

@@ -160,7 +160,8 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
   );
 
   it('counts and sessions outlive a restart', SLOW, async () => {
-    const config = { state: { file: at('stav') } };
+    // Commands find the pipe of a service without being told.
+    const config = { state: { file: at('stav') }, control: { socket: '\\\\.\\pipe\\d2-sidecar' } };
     const first = await start(upstreamPort, config);
     for (let calls = 0; calls < 3; calls += 1) await call(first);
     await shutDown(first);

@@ -9,7 +9,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import net from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { platform } from '../../../../src/base/platform/platform.ts';
+import { windows } from '../../../../src/base/platform/windows.ts';
 import { requestDrain, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
 import { ControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';
@@ -107,7 +109,8 @@ describe('an unusable request', () => {
 });
 
 it('a Windows pipe is opened without a look at its folder or its mode', async () => {
-  const name = '\\\\.\\pipe\\d2-sidecar';
+  vi.spyOn(platform, 'isPipe').mockImplementation(windows.isPipe);
+  const name = windows.serviceSocket;
   chmodSync(stand.folder, 0o777);
   const before = process.cwd();
   process.chdir(stand.folder);
@@ -117,6 +120,7 @@ it('a Windows pipe is opened without a look at its folder or its mode', async ()
     server.destroy();
   } finally {
     process.chdir(before);
+    vi.restoreAllMocks();
   }
 });
 
