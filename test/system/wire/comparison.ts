@@ -67,14 +67,6 @@ export class Comparison {
     });
   }
 
-  /** Through a sidecar that is a process. One after the other: some depend on times, which others at once would stretch. */
-  async playThroughProcess(subjects: readonly DataPathCase[], port: number): Promise<void> {
-    for (const subject of subjects) {
-      // From outside a process nobody sees whether it has noticed the end before the next request comes.
-      if (!subject.name.startsWith('idle upstream: closed by')) await this.play(subject, port, 'fields');
-    }
-  }
-
   /**
    * Plays `subject` once for each point at which the client's bytes, or the upstream's, can be divided into two segments;
    * for every seventh of them where not all cases are played. Resolves with the number of plays.
