@@ -22,6 +22,9 @@ import { checkPrivateFolder } from './control/socket-folder.ts';
 import { findService, type Service } from './installed-service.ts';
 import type { Output } from './output.ts';
 
+const COUNTERS_ONLY =
+  'on Windows only its counters file is read, without non-heap memory, jvm.attach and thread dumps; jvm.http adds memory';
+
 interface CheckOptions {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
@@ -52,6 +55,8 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   for (const error of errors) throw error;
   output.out(yaml);
   for (const { name, role, kind } of found.readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
+  if (platform.serviceManager === 'windows' && config.jvm.source !== 'none' && config.jvm.http === undefined)
+    output.out(`# jvm: ${COUNTERS_ONLY}\n`);
   if (options.connects !== true) return 0;
   const { checkConnection } = await import('./check-connect.ts');
   return await checkConnection(config, output);

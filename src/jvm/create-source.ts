@@ -4,8 +4,10 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import type { Config } from '../config/config.ts';
 import { AttachOverlay } from './attach/attach-overlay.ts';
+import { createWindowsSystem, findWindowsJvm } from './hsperfdata/find-windows-jvm.ts';
 import { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmSource } from './jvm-source.ts';
 import { LocalSource } from './local-source.ts';
@@ -46,8 +48,10 @@ export function createLocalSource({ config: { jvm, upstream }, clock, logger }: 
   const { attach, timeoutMs, pid, user } = jvm;
   // A failed overlay must leave time for the reading itself.
   const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
+  const windows = platform.serviceManager === 'windows' ? createWindowsSystem(process.env) : undefined;
   const counters = new HsperfdataSource({
-    ...{ pid, user, clock },
+    ...{ pid, user, clock, procPath: platform.procPath },
+    find: windows && ((options, signal) => findWindowsJvm(options, signal, windows)),
     upstreamHost: upstream.host,
     upstreamPort: upstream.port,
     isAnswering: (found, signal) => overlay.isAlive(found, signal),

@@ -1,4 +1,5 @@
 import type { Logger } from '../base/logger.ts';
+import { platform } from '../base/platform/platform.ts';
 import { sanitizeText } from '../base/shown-text.ts';
 import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
@@ -10,6 +11,8 @@ const ATTACH_UNUSED = 'the JVM’s attach socket is not used: its memory is read
 
 /** What to add to the sidecar's unit; undefined if nothing is missing. `process` is undefined if /proc does not show it. */
 function adviseOnProcess(process: ServerProcess | undefined): string | undefined {
+  // Nothing shows it there.
+  if (platform.serviceManager === 'windows') return undefined;
   if (process === undefined) {
     return (
       'Its process is not visible in /proc. Add "ProtectProc=default" to [Service] in a drop-in of the sidecar’s unit; ' +

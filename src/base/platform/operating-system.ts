@@ -36,6 +36,8 @@ export interface OperatingSystem {
   syncFolder(folder: string): Promise<void>;
   /** The command that ends a process at once. */
   killCommand(pid: number): string;
+  /** What starts the installed sidecar; Windows' has neither /proc nor attach sockets of JVMs. */
+  readonly serviceManager: 'systemd' | 'windows';
   /** What to do if this user may not open a file. */
   accessAdvice(): string;
 }

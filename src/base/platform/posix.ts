@@ -29,6 +29,7 @@ export const posix: OperatingSystem = {
     }
   },
   killCommand: (pid) => `kill -KILL ${pid}`,
+  serviceManager: 'systemd',
   accessAdvice: () =>
     `This command runs as user ${process.geteuid?.()}: run it as the user of the service or as root, or change the rights of the file and of the folders above it (namei -l FILE).`,
 };

@@ -32,6 +32,7 @@ export const windows: OperatingSystem = {
   // NTFS keeps renames in a journal; Windows opens no folder for FlushFileBuffers.
   syncFolder: async () => undefined,
   killCommand: (pid) => `taskkill /F /PID ${pid}`,
+  serviceManager: 'windows',
   accessAdvice: () =>
     `This command runs as user ${process.env.USERNAME}: run it as the user of the service or as an administrator, or change the rights of the file (icacls FILE).`,
 };

@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { describeErrno } from '../../base/errors.ts';
+import { platform } from '../../base/platform/platform.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
@@ -31,6 +32,8 @@ const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
   'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
+const NO_SOCKETS =
+  'on Windows a JVM has no attach socket: set jvm.http for its live memory, and take a thread dump by jcmd PID Thread.print, as the user of the server';
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {
@@ -87,6 +90,7 @@ export class AttachOverlay {
 
   /** The JVM's socket. Makes the JVM open it if allowed, and waits for that if `mayWait`. Rejects with a JvmSourceError. */
   async #openSocket(jvm: VisibleJvm, signal: AbortSignal, mayWait: boolean): Promise<AttachSocket> {
+    if (platform.serviceManager === 'windows') throw unreachable(NO_SOCKETS);
     const socket = await openAttachSocket(jvm, this.#system);
     if (socket !== undefined) return socket;
     if (!this.#mayOpen) throw unreachable(NOT_OPENED);

@@ -19,6 +19,8 @@ import { SearchBounds } from './search-bounds.ts';
 import type { VisibleJvm } from './visible-jvm.ts';
 
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
+  /** Default `findJvm`. */
+  readonly find?: typeof findJvm | undefined;
   readonly clock?: Clock | undefined;
   /**
    * Called if neither the process nor a lock nor a counter shows whether the JVM is alive. It connects e.g. to the
@@ -98,7 +100,10 @@ export class HsperfdataSource implements JvmSource {
     const hitsBefore = new Map(this.#bounds.hits);
     let found: FoundJvm;
     try {
-      found = await findJvm({ ...this.#options, nowNs: () => this.#clock.nowNs(), bounds: this.#bounds }, signal);
+      found = await (this.#options.find ?? findJvm)(
+        { ...this.#options, nowNs: () => this.#clock.nowNs(), bounds: this.#bounds },
+        signal,
+      );
     } catch (cause) {
       if (!(cause instanceof JvmSourceError)) throw cause;
       const why = gone !== undefined && cause.code === 'D2S_ERR_JVM_NOT_FOUND' ? gone.why : cause;

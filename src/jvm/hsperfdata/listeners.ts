@@ -12,7 +12,7 @@ export interface Listener {
 type ListenersContext = Pick<SearchContext, 'procPath' | 'bounds'>;
 
 const LISTEN = '0A';
-const ANY = new Set(['0.0.0.0', '::']);
+export const ANY = new Set(['0.0.0.0', '::']);
 
 /**
  * The listening sockets that a connection to `host`:`port` can reach. Undefined if the host is not this machine (or
@@ -79,7 +79,7 @@ function parseAddress(hex: string): string {
 }
 
 /** The addresses of this machine that `host` stands for, as `normalizeAddress` writes them; undefined if it is another machine. */
-function localAddressesOf(host: string): readonly string[] | undefined {
+export function localAddressesOf(host: string): readonly string[] | undefined {
   const bare = host.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1'];
   const interfaces = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);

@@ -2,6 +2,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { platform } from '../../base/platform/platform.ts';
 import { describeFileError } from '../../base/trusted-file.ts';
 import { type Counters, decodeCounters } from './counters.ts';
 import type { Unusable } from './entries.ts';
@@ -42,8 +43,7 @@ const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 /** Names to read between two turns of the event loop. */
 const NAMES_AT_ONCE = 256;
-/** O_NONBLOCK: otherwise opening a FIFO of that name would wait for a writer. */
-const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+const OPEN_FLAGS = constants.O_RDONLY | platform.noFollowFlag | platform.noWaitFlags;
 
 export function pathOf({ tmp, user, nspid }: PerfFilePath): string {
   return `${tmp}/${PREFIX}${user}/${nspid}`;
@@ -131,7 +131,8 @@ function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefin
   if (!directory.isDirectory()) return 'its directory is a link or no directory';
   if (!file.isFile()) return 'it is not a regular file';
   if (directory.uid !== file.uid) return `it belongs to uid ${file.uid}, its directory to uid ${directory.uid}`;
-  if ((directory.mode & 0o022n) !== 0n) return 'users other than its owner may write to its directory';
+  if ((platform.permissionsOf(Number(directory.mode)) & 0o022) !== 0)
+    return 'users other than its owner may write to its directory';
   return undefined;
 }
 
