@@ -81,6 +81,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
     case 'print':
       return print(command.name, processOutput);
+    case 'service':
+      return await (await import('./cli/service.ts')).service(command, env);
     case 'serve':
       return await start(command.flags, env);
   }

@@ -50,6 +50,8 @@ type Values = {
 const DEFAULT_MINUTES = '5';
 const MAX_MINUTES = 10_080;
 
+const SERVICE_ACTIONS = ['install', 'uninstall', 'status'] as const;
+
 /** The role with the fewest rights: more must be requested explicitly. */
 const DEFAULT_ROLE: Role = 'metrics';
 
@@ -80,6 +82,7 @@ const COMMANDS = {
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
   passwd: define(['role', 'file', 'token'], parsePasswd),
   print: define([], parsePrint),
+  service: define(['config'], parseService),
 };
 
 type CommandName = keyof typeof COMMANDS;
@@ -112,7 +115,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   const kind = word === undefined ? 'serve' : findCommand(word);
   checkFlags(flags as readonly FlagToken[], kind);
   if (kind === undefined) throw new ConfigError(describeUnknown(word ?? ''));
-  if (rest.length > 0 && kind !== 'passwd' && kind !== 'print')
+  if (rest.length > 0 && !['passwd', 'print', 'service'].includes(kind))
     throw new ConfigError(`${kind}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
   return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
@@ -171,6 +174,13 @@ function parsePrint(_: Values, words: readonly string[]) {
   if (!isPrinted(name) || rest.length > 0)
     throw new ConfigError(`print: got ${quote(words.join(' '))}, expected one of ${PRINTED.join(', ')}`);
   return { name };
+}
+
+function parseService(_: Values, words: readonly string[]) {
+  const action = SERVICE_ACTIONS.find((one) => one === words.join(' '));
+  if (action === undefined)
+    throw new ConfigError(`service: got ${quote(words.join(' '))}, expected one of ${SERVICE_ACTIONS.join(', ')}`);
+  return { action };
 }
 
 function select({ upstream, listen, monitor, config, control, pid }: Values): Selection {

@@ -14,6 +14,7 @@ Usage
                                      JSON schema of it) or licences (of everything that the program contains)
   d2-sidecar report [--out FILE]     prints the state of a running sidecar as one JSON document without secrets
   d2-sidecar reload                  makes a running sidecar reload its configuration, as SIGHUP does
+  d2-sidecar service ACTION          Windows: install, uninstall or status of the service; install also upgrades it
   d2-sidecar shutdown                stops a running sidecar and waits until it has exited
   d2-sidecar top [--once]            shows running calls, the slowest calls and the verdict, in a terminal
   d2-sidecar threads                 prints a thread dump of the server's JVM: deadlocks and a summary first

@@ -7,6 +7,7 @@ import path from 'node:path';
 export const PACKAGES = {
   'an address besides loopback': [],
   'an empty root, as root': [],
+  'a compiler for Windows, and unzip': ['gcc-mingw-w64-x86-64-win32', 'unzip'],
   'a JDK': ['openjdk-17-jdk-headless'],
   Chromium: ['chromium'],
   collectd: ['collectd-core', 'libyajl2', 'libcurl3-gnutls'],

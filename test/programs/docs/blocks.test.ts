@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFi
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { knownNamesAt } from '../../../src/config/schema-walk.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
@@ -17,7 +18,7 @@ import { promtool } from '../../support/prometheus/rules-file.ts';
 import { checkValues } from '../kubernetes/helm/helm.ts';
 import { hasPrometheus } from '../prometheus-server.ts';
 
-const LANGUAGES = ['', 'text', 'sh', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apache', 'promql', 'ts', 'http'];
+const LANGUAGES = ['', 'text', 'sh', 'bat', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apache', 'promql', 'ts', 'http'];
 /** The compiler checks manifests, on a busy machine. */
 const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
@@ -50,11 +51,23 @@ const KINDS: readonly (readonly [
   ],
 ];
 
+/** Only a Windows can run the others. */
+function faultOfWindowsCommand(line: string): Fault {
+  const [program = '', ...words] = line.split(' ');
+  if (program === 'd2-sidecar.exe') return messageOf(() => parseCommandLine(words));
+  return ['cd', 'netsh', 'sc.exe'].includes(program) ? undefined : `${program}: no program of Windows`;
+}
+
 async function faultsOf({ place, language, text }: Fence): Promise<readonly string[]> {
   const told = (fault: string | undefined) => (fault === undefined ? [] : [`${place}: ${fault}`]);
   if (!LANGUAGES.includes(language)) return told(`${language}: a language that no test knows`);
   if (language === '') return told(faultOfPicture(text));
   if (language === 'json') return told(messageOf(() => JSON.parse(text)));
+  if (language === 'bat')
+    return text
+      .trim()
+      .split('\n')
+      .flatMap((line) => told(faultOfWindowsCommand(line)));
   if (language === 'ini') return told(canAskSystemd ? faultOfUnit(text) : undefined);
   if (language !== 'yaml') return [];
   const faults = await Promise.all(parseAllDocuments(text).map(faultOfYaml));

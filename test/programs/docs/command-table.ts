@@ -36,6 +36,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
   [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, runBy('test/system/demo.test.ts')],
   [/^node scripts\/executable\.mjs (?:FILE|build\/d2-sidecar --node NODE)$/, runBy(`${INSTALL}/executable.test.ts`)],
+  [/^node scripts\/windows-zip\.mjs FOLDER --executable FILE$/, runBy('test/programs/windows/zip.test.ts')],
   [/^npx d2-sidecar\b/, runBy(`${INSTALL}/npm-package.test.ts`)],
   [/^d2-sidecar threads\b/, runBy('test/programs/hanging.test.ts')],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],

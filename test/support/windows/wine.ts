@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync 
 import path from 'node:path';
 import { describeHoles } from '../../../src/base/advisories.ts';
 import { type Defer, temporaryFolder } from '../deferred.ts';
-import { ROOT, run } from '../install/run.ts';
+import { type Ran, ROOT, run } from '../install/run.ts';
 import { isAvailable } from '../programs.ts';
 
 const PROGRAMS = '/usr/lib/wine';
@@ -30,6 +30,12 @@ export interface Windows {
   readonly warning: string | undefined;
   /** Runs the program, for `startSidecarProcess` and `runSidecar`. */
   readonly command: readonly string[];
+  /** Path of node.exe. */
+  readonly node: string;
+  /** Before another program of Windows and its arguments. */
+  readonly wine: readonly string[];
+  /** Runs another program of Windows, with at least one argument. */
+  run(words: readonly string[], cwd: string): Promise<Ran>;
 }
 
 /** Takes half a minute. `npm run build` has to come before. */
@@ -75,5 +81,9 @@ export async function startWindows(defer: Defer): Promise<Windows> {
     warning: describeHoles((JSON.parse(manifest) as { version: string }).version),
     toPosix: (file) => path.join(prefix, 'drive_c', file.slice('C:\\'.length).replaceAll('\\', '/')),
     command: ['env', ...variables, 'sh', script, WINE, node, at('dist/main.js')],
+    node,
+    wine: ['env', ...variables, WINE],
+    run: ([program = '', first = '', ...rest], cwd) =>
+      run('env', [...variables, 'sh', script, WINE, program, first, '', ...rest], { cwd }),
   };
 }

@@ -5,7 +5,8 @@ import { HELP } from '../../../src/cli/help.ts';
 
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
-const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd, print';
+const COMMANDS =
+  'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd, print, service';
 const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
@@ -28,6 +29,7 @@ it.each<[string, unknown]>([
   ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
   ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
+  ['service install --config f', { kind: 'service', flags: { config: 'f' }, action: 'install' }],
   ['print schema', { kind: 'print', flags: {}, name: 'schema' }],
   ['passwd ann', { kind: 'passwd', flags: {}, name: 'ann', role: 'metrics', isToken: false, file: undefined }],
   [
