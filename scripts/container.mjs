@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * `node scripts/container.mjs [--file FILE] [--context FOLDER] [--once]`, as root on Debian: builds the image of the Dockerfile with
- * buildah, which needs no container engine; builds it again, and compares both; then starts the image as its user on a read-only tree, and
- * queries, drains and stops it. Exit code 0 if all of this succeeds, otherwise 1 with the reason. --once skips the second build.
+ * `node scripts/container.mjs [--file FILE] [--context FOLDER] [--once] [--archive FILE]`, as root on Debian: builds the image of the
+ * Dockerfile with buildah, which needs no container engine; builds it again, and compares both; then starts the image as its user on a
+ * read-only tree, and queries, drains and stops it. Exit code 0 if all of this succeeds, otherwise 1 with the reason. --once skips the second build;
+ * --archive writes the image, for `docker load`. BUILD_COMMIT and SOURCE_DATE_EPOCH are its commit and time.
  *
  * It runs in separate mount and process namespaces (unshare(1)), so its mounts and processes end with it. The base image consists of files
  * of this machine and the Node.js that runs this script (container/base-image.mjs); npm gets packages from its configured registry.
@@ -22,8 +23,9 @@ import { tryOut } from './container/trial.mjs';
 
 const SCRIPT = fileURLToPath(import.meta.url);
 const CONTEXT = path.resolve(path.dirname(SCRIPT), '..');
+const TAG = `d2-sidecar:${JSON.parse(readFileSync(path.join(CONTEXT, 'package.json'), 'utf8')).version}`;
 const INSIDE = 'CONTAINER_FOLDER';
-const COMMIT = '0123456789ab';
+const { BUILD_COMMIT = '0123456789ab', SOURCE_DATE_EPOCH = '1700000000' } = process.env;
 const BYTES_PER_MB = 1_000_000;
 const PROGRAMS = ['buildah', 'dpkg', 'unshare', 'mount', 'setpriv', 'chroot'];
 
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     file: { type: 'string', default: path.join(CONTEXT, 'Dockerfile') },
     context: { type: 'string', default: CONTEXT },
     once: { type: 'boolean', default: false },
+    archive: { type: 'string' },
   },
 });
 process.exit(process.env[INSIDE] === undefined ? enter() : await main(process.env[INSIDE]));
@@ -84,14 +87,14 @@ async function main(folder) {
     mount(['-o', 'remount,bind,ro', '/var']);
     mount(['-t', 'tmpfs', 'none', folder]);
     const buildah = new Buildah(path.join(folder, 'images'));
-    const args = { BUILD_COMMIT: COMMIT, SOURCE_DATE_EPOCH: '1700000000' };
+    const args = { BUILD_COMMIT, SOURCE_DATE_EPOCH };
     const dockerfile = readFileSync(values.file, 'utf8');
     if (/^ARG NODE_IMAGE=/m.test(dockerfile)) args.NODE_IMAGE = buildah.makeBase();
     // Only here, because it needs packages, which the checks above do not.
     const { findTrialReason } = await import('./runtime.mjs');
     const trialReason = await findTrialReason();
     if (/^ARG FOR_RELEASE=/m.test(dockerfile) && trialReason !== undefined) args.FOR_RELEASE = 'no';
-    const make = () => buildah.build({ file: values.file, context: values.context, args });
+    const make = () => buildah.build({ file: values.file, context: values.context, args, epoch: SOURCE_DATE_EPOCH });
     const image = make();
     const tree = listTree(image.root);
     refuse(listFaults(tree));
@@ -104,6 +107,7 @@ async function main(folder) {
     const guide = readFileSync(path.join(CONTEXT, 'docs/install.md'), 'utf8');
     for (const hasTmp of [true, false])
       await tryOut({ image, folder: path.join(folder, `trial-${hasTmp}`), hasTmp, guide, say });
+    if (values.archive !== undefined) await buildah.save(image, TAG, SOURCE_DATE_EPOCH, path.resolve(values.archive));
     if (trialReason !== undefined) say(trialReason);
     return 0;
   } catch (error) {

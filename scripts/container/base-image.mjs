@@ -37,6 +37,9 @@ export function layOutBase(root) {
   const local = path.join(root, 'usr/local');
   mkdirSync(path.join(local, 'bin'), { recursive: true });
   cpSync(process.execPath, path.join(local, 'bin/node'));
+  // Beside `bin`, as in the archive of Node.js: executable.mjs takes it from there.
+  const licence = path.resolve(path.dirname(process.execPath), '../LICENSE');
+  if (existsSync(licence)) cpSync(licence, path.join(local, 'LICENSE'));
   const npm = realpathSync(outputOf('sh', ['-c', 'command -v npm']));
   cpSync(path.dirname(path.dirname(npm)), path.join(local, 'lib/node_modules/npm'), { recursive: true });
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'));

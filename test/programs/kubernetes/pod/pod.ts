@@ -185,15 +185,16 @@ const IMAGE_ENV = Object.fromEntries(
     quoted ?? value,
   ]),
 );
-/** Node 20 does not know all options of the image's Node.js. */
-IMAGE_ENV.NODE_OPTIONS = String(IMAGE_ENV.NODE_OPTIONS)
-  .split(' ')
+const EXECUTABLE = readFileSync(path.join(ROOT, 'scripts/executable.mjs'), 'utf8');
+/** Those of the image's executable that this Node.js accepts in NODE_OPTIONS. */
+IMAGE_ENV.NODE_OPTIONS = Array.from(/^const FLAGS = .*$/m.exec(EXECUTABLE)?.[0].matchAll(/--[^']+/g) ?? [], String)
   .filter((option) => process.allowedNodeEnvironmentFlags.has(option.replace(/=.*/, '')))
   .join(' ');
-/** The Dockerfile's `sed` that sets the interpreter of the program. */
-const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];
 
-/** $1: where; $2: node; $3: the repository. As the Dockerfile makes it, with the libraries of this machine. `env` is for the tests. */
+/**
+ * $1: where; $2: node; $3: the repository. Like the image of the Dockerfile, with the libraries of this machine, and with this Node.js and
+ * dist/ instead of the executable. `env` is for the tests.
+ */
 const TREE = `
 mount -t tmpfs -o mode=755 none "$1"
 mkdir -p "$1"/usr/local/bin "$1"/usr/bin "$1"/usr/lib "$1"/app "$1"/dev "$1"/proc "$1"/etc "$1"/tmp
@@ -203,7 +204,7 @@ if [ -d /usr/lib64 ]; then mkdir "$1"/usr/lib64; mount --bind /usr/lib64 "$1"/us
 cp /usr/bin/env "$1"/usr/bin/env
 touch "$1"/usr/local/bin/node; mount --bind "$2" "$1"/usr/local/bin/node
 cp -R "$3"/package.json "$3"/dist "$1"/app
-sed -i ${FIRST_LINE} "$1"/app/dist/main.js
+sed -i '1s|.*|#!/usr/local/bin/node --no-memory-reducer|' "$1"/app/dist/main.js
 ln -s /app/dist/main.js "$1"/usr/local/bin/d2-sidecar
 for name in null urandom; do touch "$1"/dev/$name; mount --bind /dev/$name "$1"/dev/$name; done
 mount -t proc proc "$1"/proc
