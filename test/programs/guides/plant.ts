@@ -6,7 +6,6 @@ import { ROOT } from '../../support/docs/documents.ts';
 import type { Machine } from '../../support/guides/machine.ts';
 
 const APPLICATION = path.join(ROOT, 'test/support/tomcat');
-const NODEJS_PACKAGE = path.join(ROOT, 'test/programs/install/nodejs-package.sh');
 const WEBAPP = '/var/lib/tomcat10/webapps/smartWeb/WEB-INF';
 const REST = 'smartWeb/api/rest/v0';
 const LOGIN = "--user 'anna:word of anna'";
@@ -23,7 +22,6 @@ export class Plant {
   }
 
   async start(): Promise<void> {
-    await this.#machine.succeed(readFileSync(NODEJS_PACKAGE, 'utf8'));
     const read = (file: string) => readFileSync(path.join(APPLICATION, file), 'utf8');
     for (const name of ['web.xml', 'rest.jsp'])
       await this.#machine.write(`${WEBAPP}/${name}`, read(`webapp/WEB-INF/${name}`));

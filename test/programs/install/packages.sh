@@ -1,9 +1,9 @@
 #!/bin/bash
-# bash debian.sh PACKAGE NEWER-PACKAGE FOLDER, as root in namespaces of its own for mounts and processes (debian.test.ts): installs, starts,
-# upgrades, removes and purges the package by dpkg itself, on this machine's files with all changes isolated. FOLDER is an empty one.
-# Prints a line for each check that passes; the first failing one ends it with 1.
+# bash packages.sh deb|rpm PACKAGE NEWER-PACKAGE FOLDER, as root in namespaces of its own for mounts and processes (packages.test.ts):
+# installs, starts, upgrades, removes and purges the package by dpkg or rpm, on this machine's files without Node.js, with all changes
+# isolated. FOLDER is an empty one. Prints a line for each check that passes; the first failing one ends it with 1.
 set -euo pipefail
-package=$1 newer=$2 folder=$3
+format=$1 package=$2 newer=$3 folder=$4
 here=$(dirname "$(readlink -f "$0")")
 
 mount -t tmpfs none "$folder"
@@ -13,9 +13,10 @@ root=$folder/root
 for shared in /proc /dev; do mount --rbind "$shared" "$root$shared"; done
 mount -t tmpfs none "$root/tmp"
 chmod 1777 "$root/tmp"
-cp "$package" "$root/tmp/package.deb"
-cp "$newer" "$root/tmp/newer.deb"
-cp "$here"/{notify-socket.pl,nodejs-package.sh} "$root/tmp"
+cp "$package" "$root/tmp/package"
+cp "$newer" "$root/tmp/newer"
+cp "$here/notify-socket.pl" "$root/tmp"
+rm -f "$root"/usr/{,local/}bin/node{,js}
 
 cat > "$root/tmp/inside.sh" <<'INSIDE'
 set -euo pipefail
@@ -34,8 +35,31 @@ until_line() { # FILE PATTERN
   exit 1
 }
 
-bash /tmp/nodejs-package.sh
-dpkg -i /tmp/package.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
+# What dpkg and rpm do differently: the commands, and the names of the configurations that an upgrade and a removal leave.
+config=/etc/d2-sidecar/sidecar.yaml
+if [[ $1 == deb ]]; then
+  install_package() { dpkg -i /tmp/package; }
+  # The new package has another file, so dpkg asks; Enter keeps the user's own.
+  upgrade_package() { echo | dpkg -i /tmp/newer; }
+  version() { dpkg-query -W -f '${Version}' d2-sidecar; }
+  remove_package() { dpkg -r d2-sidecar; }
+  purge_package() { dpkg -P d2-sidecar; }
+  new_config=$config.dpkg-dist left_config=$config
+else
+  # Debian's database of rpm is empty, so it knows no library.
+  on_debian=(--force-debian --nodeps)
+  install_package() { rpm -i "${on_debian[@]}" /tmp/package; }
+  upgrade_package() { rpm -U "${on_debian[@]}" /tmp/newer; }
+  version() { rpm -q --queryformat '%{VERSION}' d2-sidecar; }
+  remove_package() { rpm -e "${on_debian[@]}" d2-sidecar; }
+  # By docs/install.md.
+  purge_package() { rm -r /etc/d2-sidecar /var/lib/d2-sidecar /var/log/d2-sidecar && userdel d2-sidecar; }
+  new_config=$config.rpmnew left_config=$config.rpmsave
+fi
+quietly() { "$@" > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }; }
+
+[[ -z $(type -P node) ]]
+quietly install_package
 is 'the configuration folder' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
 is 'the configuration' "$(stat -c '%U:%G %a' /etc/d2-sidecar/sidecar.yaml)" 'root:root 644'
 is 'the shell of the user' "$(getent passwd d2-sidecar | cut -d: -f7)" /usr/sbin/nologin
@@ -85,7 +109,6 @@ stop
 say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
 
 # By docs/prometheus.md and docs/access-log.md: root makes the token, and the service reads it and writes the log.
-config=/etc/d2-sidecar/sidecar.yaml
 cp "$config" /tmp/sidecar.yaml
 umask 077
 d2-sidecar passwd prometheus --token --role metrics --file /etc/d2-sidecar/tokens > /tmp/token 2> /dev/null
@@ -105,13 +128,11 @@ umask 022
 checked() { { d2-sidecar check --config "$config" 2>&1 > /dev/null || echo "exit $?"; } | sed '/ has known vulnerabilities: /d'; }
 is 'what check says' "$(checked)" ''
 start
-ask='const headers = { authorization: `Bearer ${process.argv[2]}` };
-const answer = await fetch(`http://${process.argv[1]}/metrics`, { headers });
-console.log(answer.status, await answer.text());'
 answer() {
-  node --input-type=module -e "$ask" "$(sed -n 's/.*"monitor":"\([^"]*\)".*/\1/p' /tmp/sidecar.log | head -1)" "$(cat /tmp/token)"
+  curl --silent --write-out '\n%{http_code}\n' --header "Authorization: Bearer $(cat /tmp/token)" \
+    "http://$(sed -n 's/.*"monitor":"\([^"]*\)".*/\1/p' /tmp/sidecar.log | head -1)/metrics"
 }
-is 'the answer to Prometheus' "$(answer | sed -n '1s/ .*//p')" 200
+is 'the answer to Prometheus' "$(answer | tail -1)" 200
 is 'the access log' "$(stat -c '%U:%G %a' /var/log/d2-sidecar/access.log)" 'd2-sidecar:d2-sidecar 600'
 stop
 say 'a token that root makes is read by the service, and the documented access log is written'
@@ -121,34 +142,38 @@ is 'what check says of it' "$(checked)" "d2-sidecar: checked as the user d2-side
 d2-sidecar: D2S_ERR_ACCESS_FILE: monitor.auth.tokensFile: /etc/d2-sidecar/tokens cannot be read: EACCES
 exit 1"
 start
-answer | grep -q '^503 .*monitor.auth.tokensFile cannot be used (EACCES)'
+answer > /tmp/answer
+grep -q 'monitor.auth.tokensFile cannot be used (EACCES)' /tmp/answer
+is 'the answer without tokens' "$(tail -1 /tmp/answer)" 503
 stop
 say 'a token that the service cannot read is told by check, and does not keep it from serving'
 mv /tmp/sidecar.yaml "$config"
 rm /etc/d2-sidecar/tokens
 
-# The new package has another file, so dpkg asks; Enter keeps the user's own.
-echo '# kept' >> /etc/d2-sidecar/sidecar.yaml
-echo | dpkg -i /tmp/newer.deb > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
-is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
-is 'the new configuration beside it' "$(tail -1 /etc/d2-sidecar/sidecar.yaml.dpkg-dist)" '# new in this version'
-is 'the rights after the upgrade' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:d2-sidecar 750'
+echo '# kept' >> "$config"
+# An administrator's choice, by docs/install.md.
+chgrp daemon /etc/d2-sidecar
+quietly upgrade_package
+is 'what was written into the configuration' "$(tail -1 "$config")" '# kept'
+is 'the new configuration beside it' "$(tail -1 "$new_config")" '# new in this version'
+is 'the rights after the upgrade' "$(stat -c '%U:%G %a' /etc/d2-sidecar)" 'root:daemon 750'
+chgrp d2-sidecar /etc/d2-sidecar
 start
 stop
-say "upgraded to $(dpkg-query -W -f '${Version}' d2-sidecar), with the configuration as it was and the new one beside it"
+say "upgraded to $(version), with the configuration as it was and the new one beside it"
 
 echo numbers > /var/lib/d2-sidecar/state
-dpkg -r d2-sidecar > /tmp/log 2>&1
+quietly remove_package
 [[ ! -e /usr/bin/d2-sidecar && ! -e /usr/lib/d2-sidecar && ! -e $unit ]]
-is 'what was written into the configuration' "$(tail -1 /etc/d2-sidecar/sidecar.yaml)" '# kept'
+is 'what was written into the configuration' "$(tail -1 "$left_config")" '# kept'
 is 'the state' "$(cat /var/lib/d2-sidecar/state)" numbers
 getent passwd d2-sidecar > /dev/null
 say 'removed, with configuration, state and user left'
 
 echo secret > /etc/d2-sidecar/tokens
-dpkg -P d2-sidecar > /tmp/log 2>&1
+quietly purge_package
 [[ ! -e /etc/d2-sidecar && ! -e /var/lib/d2-sidecar && ! -e /var/log/d2-sidecar && ! -e /usr/share/doc/d2-sidecar ]]
 is 'the user' "$(getent passwd d2-sidecar || true)" ''
 say 'purged, with nothing left'
 INSIDE
-chroot "$root" /bin/bash /tmp/inside.sh
+chroot "$root" /bin/bash /tmp/inside.sh "$format"
