@@ -34,6 +34,7 @@ import { type Parsed, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } fr
 import { type Group, valueAt } from './written.ts';
 
 const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
+const DAY_MS = 86_400_000;
 const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
@@ -193,6 +194,20 @@ export const configSchema = z
           'File that keeps counters and sessions, one for each sidecar.',
         ),
         interval: duration('10s', 'Time between two saves; a crash loses at most this much.', { minMs: 100 }),
+      }),
+      history: section('restart', 'What each call did, for weeks: see [history.md](history.md).', {
+        file: optionalText(
+          'the path of a file such as /var/lib/d2-sidecar/history.db',
+          /[^/]$/,
+          '/var/lib/d2-sidecar/history.db',
+          'SQLite file, one for each sidecar. Absent: an hour in memory.',
+        ),
+        keep: duration('90d', 'How long it is kept.', { minMs: DAY_MS, maxMs: 730 * DAY_MS }),
+        maxBytes: wholeNumber(
+          { min: 33_554_432, max: 1_099_511_627_776 },
+          1_073_741_824,
+          'Largest size of the file in bytes; beyond it the oldest goes.',
+        ),
       }),
       control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
         socket: optionalText(

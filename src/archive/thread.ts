@@ -1,0 +1,91 @@
+import { Worker } from 'node:worker_threads';
+import type { Refused } from './archive-file.ts';
+import type { Store, StoreLimits } from './store.ts';
+import { WORKER_SOURCE } from './worker-source.ts';
+
+/** A reader that asks faster than the disk answers is refused. */
+const MAX_WAITING = 32;
+const ENDED = 'the thread has ended';
+/** Enough for a summary of 4,000 names. */
+const MAX_HEAP_MB = 256;
+
+export interface WorkerOptions extends StoreLimits {
+  /** Without links. */
+  readonly file: string;
+}
+
+export type StoreCalls = Pick<Store, 'write' | 'begin' | 'read' | 'marks' | 'summarize'> & {
+  backup(file: string): number;
+  close(): void;
+};
+
+export interface Call {
+  readonly id: number;
+  readonly name: keyof StoreCalls;
+  readonly args: readonly never[];
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly value?: unknown;
+  /** Why the call failed, e.g. `database or disk is full`. */
+  readonly error?: string;
+  readonly refused?: Refused | undefined;
+}
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/** Runs calls of the store one after the other, in a thread that keeps no process alive. */
+export class Thread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  hasEnded = false;
+
+  constructor(workerData: WorkerOptions, onRefused: (refused: Refused) => void) {
+    this.#worker = new Worker(WORKER_SOURCE, {
+      ...{ eval: true, name: 'history', workerData },
+      // Node.js before 26 warns of node:sqlite.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: 4 },
+    });
+    this.#worker.on('message', ({ id, value, error, refused }: Answer) => {
+      if (refused !== undefined) onRefused(refused);
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(value as never);
+      else waiting?.reject(new Error(error));
+    });
+    this.#worker.on('error', (error) => this.#ended(error));
+    this.#worker.on('exit', () => this.#ended(new Error(ENDED)));
+    this.#worker.unref();
+  }
+
+  /** Rejects with the reason of the store, or when the thread ends. */
+  ask<Name extends keyof StoreCalls>(
+    name: Name,
+    ...args: Parameters<StoreCalls[Name]>
+  ): Promise<ReturnType<StoreCalls[Name]>> {
+    if (this.hasEnded) return Promise.reject(new Error(ENDED));
+    if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Error('the disk is too slow for so many readers'));
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, name, args });
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #ended(reason: Error): void {
+    this.hasEnded = true;
+    for (const { reject } of this.#waiting.values()) reject(reason);
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,24 @@
+import type { EndedMinute, HistoryPoint } from '../measure/history/application-history.ts';
+
+/** Columns of the table `totals`: sums over a step, or its greatest value. Null where nothing is known. */
+export const TOTALS = {
+  ...{ seconds: 'sum', received: 'sum', created: 'sum', aborted: 'sum', unanswered: 'sum' },
+  ...{ ended: 'sum', durationS: 'sum', clientWaitS: 'sum', gcPauseMs: 'sum' },
+  ...{ sessions: 'most', holds: 'most', heapUsed: 'most', heapAfterGc: 'most', busyThreads: 'most', cores: 'most' },
+} as const;
+
+export type TotalKey = keyof typeof TOTALS;
+
+/** In the order of `TOTALS`. */
+export function addUp({ points, created }: EndedMinute): (number | null)[] {
+  return Object.entries(TOTALS).map(([key, join]) => {
+    if (key === 'created') return created;
+    const values = points.flatMap((point) => readTotal(point, key as TotalKey) ?? []);
+    if (values.length === 0) return null;
+    return join === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+  });
+}
+
+function readTotal({ values, times, ...point }: HistoryPoint, key: TotalKey): number | null | undefined {
+  return ({ ...point, ...times, received: values } as Partial<Record<TotalKey, number | null>>)[key];
+}
