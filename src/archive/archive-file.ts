@@ -18,12 +18,15 @@ export interface Refused {
   readonly file: string;
 }
 
+/** Node.js writes every number as a floating-point one, which this affinity makes an integer again: fewer bytes. */
+const declare = (columns: readonly string[]) => columns.map((column) => `${column} NUMERIC`).join(', ');
+
 const SCHEMA = `
   CREATE TABLE series (id INTEGER PRIMARY KEY, application TEXT, kind TEXT, name TEXT, lastTime INTEGER,
     UNIQUE (application, kind, name));
-  CREATE TABLE steps (step INTEGER, time INTEGER, series INTEGER, ${STEP_COLUMNS.join(', ')},
+  CREATE TABLE steps (step INTEGER, time INTEGER, series INTEGER, ${declare(STEP_COLUMNS)},
     PRIMARY KEY (step, time, series)) WITHOUT ROWID;
-  CREATE TABLE totals (application TEXT, step INTEGER, time INTEGER, ${Object.keys(TOTALS).join(', ')},
+  CREATE TABLE totals (application TEXT, step INTEGER, time INTEGER, ${declare(Object.keys(TOTALS))},
     PRIMARY KEY (application, step, time)) WITHOUT ROWID;
   CREATE TABLE marks (time REAL, until REAL, kind TEXT, text TEXT, PRIMARY KEY (time, kind, text)) WITHOUT ROWID;
   CREATE TABLE lastHour (time INTEGER, application TEXT, minute BLOB);

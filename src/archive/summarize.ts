@@ -45,13 +45,13 @@ const TOTALS = `SELECT max(sessions) AS sessions, max(heapUsed) AS heapUsed, sum
 const CALLS = `SELECT s.* FROM totals t JOIN steps s ON s.step = t.step AND s.time = t.time AND s.series = ?
   WHERE t.application = ? AND t.step = ? AND t.time >= ? AND t.time < ?`;
 
-/** Of all applications, from `since` to `now`; both are rounded down to whole steps. */
+/** Of all applications, in the whole steps that hold `since` to `now`. */
 export function summarize(sql: Sql, since: number, now: number): Summary {
   const step = now - since > DAY_S ? HOUR_S : 600;
   const [from, to] = [beginOf(since, step), beginOf(now, step) + step];
   const names = sql('SELECT DISTINCT application FROM totals').all();
   const applications = names.map(({ application }) => ofApplication(sql, String(application), { step, from, to }));
-  return { from, to, applications, marks: readMarks(sql, from, to) };
+  return { from, to: now, applications, marks: readMarks(sql, from, to) };
 }
 
 function ofApplication(
