@@ -6,12 +6,13 @@ import { chooseStep } from './steps.ts';
 
 export type Sql = (text: string) => Statement;
 
-export const HISTORY_COLUMNS = ['time', 'count', 'errors', 'p50', 'p95', 'p99', 'max'] as const;
+const COLUMNS = ['time', 'count', 'errors', 'p50', 'p95', 'p99', 'max'] as const;
 
 export interface HistoryRows {
   /** Seconds. */
   readonly step: number;
-  /** One row after the other, each with `HISTORY_COLUMNS`; durations in seconds, NaN where there is none. */
+  readonly columns: readonly string[];
+  /** One row after the other; durations in seconds, NaN where there is none. */
   readonly values: Float64Array;
 }
 
@@ -42,18 +43,18 @@ export function readRows(
   const ofTotals = OF_TOTALS.get(name);
   if (ofTotals !== undefined) {
     const found = sql(`SELECT time, coalesce(${ofTotals}, 0) AS count, 0 AS errors FROM totals t WHERE ${IN_RANGE}`);
-    return { step, values: collect(found.iterate(...range)) };
+    return { step, columns: COLUMNS, values: collect(found.iterate(...range)) };
   }
   const [, kind = '', ofKind = ''] = /^(rpc|sba)(?:\.(.+))?$/s.exec(name) ?? [];
   const series =
     sql(SERIES).get(application, kind, ofKind)?.id ?? (ofKind === '' && kind !== '' ? NO_SERIES : undefined);
   if (series === undefined) return undefined;
-  return { step, values: collect(sql(CALLS).iterate(series, ...range)) };
+  return { step, columns: COLUMNS, values: collect(sql(CALLS).iterate(series, ...range)) };
 }
 
 function collect(rows: Iterable<SqlRow>): Float64Array {
   const values: number[] = [];
-  for (const row of rows) for (const column of HISTORY_COLUMNS) values.push(numberOf(row[column]));
+  for (const row of rows) for (const column of COLUMNS) values.push(numberOf(row[column]));
   return Float64Array.from(values);
 }
 

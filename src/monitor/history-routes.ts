@@ -19,7 +19,6 @@ interface HistoryParts {
   readonly share: LoopShare;
 }
 
-const COLUMNS = ['time', 'count', 'errors', 'p50', 'p95', 'p99', 'max'];
 const CSV = 'text/csv; charset=utf-8; header=present';
 const TIME_FORM = 'a time such as 2026-03-01T08:00:00Z or -7d';
 const ISO = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
@@ -33,7 +32,7 @@ export function addHistoryRoutes(server: FastifyInstance, { base, application, l
   };
   server.get(`${base}/history`, NUMBERS, async (request, reply) => {
     const { range, rows } = await read(request);
-    const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: COLUMNS };
+    const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: rows.columns };
     return sendPieces(request, reply, renderDocument(head, eachRow(rows), isPretty(request)), share);
   });
   server.get(`${base}/history.csv`, NUMBERS, async (request, reply) => {
@@ -87,9 +86,9 @@ function formatIso(seconds: number): string {
   return new Date(seconds * MS_PER_S).toISOString();
 }
 
-function* eachRow({ values }: HistoryRows): Generator<(string | number | null)[]> {
-  for (let at = 0; at < values.length; at += COLUMNS.length) {
-    const [time = 0, ...numbers] = values.subarray(at, at + COLUMNS.length);
+function* eachRow({ columns, values }: HistoryRows): Generator<(string | number | null)[]> {
+  for (let at = 0; at < values.length; at += columns.length) {
+    const [time = 0, ...numbers] = values.subarray(at, at + columns.length);
     yield [formatIso(time), ...numbers.map((number) => (Number.isNaN(number) ? null : number))];
   }
 }
@@ -104,6 +103,6 @@ function* renderDocument(head: object, rows: Iterable<object>, pretty: boolean):
 
 /** RFC 4180. */
 function* renderCsv(rows: HistoryRows): Generator<string> {
-  yield `${COLUMNS.join(',')}\r\n`;
+  yield `${rows.columns.join(',')}\r\n`;
   for (const row of eachRow(rows)) yield `${row.map((value) => value ?? '').join(',')}\r\n`;
 }

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { NO_SQLITE } from '../support/archive/minutes.ts';
 import { until } from '../support/comet/until.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
+import { readDocument } from '../support/docs/documents.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { readSamples } from '../support/monitor/prometheus/samples.ts';
@@ -95,6 +96,8 @@ describe.skipIf(!isThere)('the history of a real sidecar', () => {
     const copied = await runSidecar(['history', 'backup', copy, ...select]);
     expect(copied).toMatchObject({ code: 0, stdout: expect.stringContaining(`history copied to ${copy}, `) });
     expect([query(copy, `${SUM} 3600`), query(copy, 'PRAGMA integrity_check')]).toEqual(['30', 'ok']);
+    const [, documented = ''] = /```sql\n([^`]+)```/.exec(readDocument('docs/history.md').text) ?? [];
+    expect(query(copy, documented)).toMatch(/^\d{4}-\d\d-\d\d \d\d:00:00\|30\|0\|\d+$/);
     expect(await runSidecar(['history', 'backup', copy, ...select])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('EEXIST'),
