@@ -20,13 +20,12 @@ export type StoreCalls = Pick<Store, 'write' | 'begin' | 'read' | 'marks' | 'sum
 };
 
 export interface Call {
-  readonly id: number;
   readonly name: keyof StoreCalls;
   readonly args: readonly never[];
 }
 
+/** To the oldest call without one. */
 export interface Answer {
-  readonly id: number;
   readonly value?: unknown;
   /** Why the call failed, e.g. `database or disk is full`. */
   readonly error?: string;
@@ -41,8 +40,8 @@ interface Waiting {
 /** Runs calls of the store one after the other, in a thread that keeps no process alive. */
 export class Thread {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
-  #lastId = 0;
+  /** In the order of their calls. */
+  readonly #waiting: Waiting[] = [];
   hasEnded = false;
 
   constructor(workerData: WorkerOptions, onRefused: (refused: Refused) => void) {
@@ -52,10 +51,9 @@ export class Thread {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: 4 },
     });
-    this.#worker.on('message', ({ id, value, error, refused }: Answer) => {
+    this.#worker.on('message', ({ value, error, refused }: Answer) => {
       if (refused !== undefined) onRefused(refused);
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
+      const waiting = this.#waiting.shift();
       if (error === undefined) waiting?.resolve(value as never);
       else waiting?.reject(new Error(error));
     });
@@ -70,12 +68,11 @@ export class Thread {
     ...args: Parameters<StoreCalls[Name]>
   ): Promise<ReturnType<StoreCalls[Name]>> {
     if (this.hasEnded) return Promise.reject(new Error(ENDED));
-    if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Error('the disk is too slow for so many readers'));
-    this.#lastId += 1;
-    const id = this.#lastId;
+    if (this.#waiting.length >= MAX_WAITING)
+      return Promise.reject(new Error('the disk is too slow for so many readers'));
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, name, args });
+      this.#waiting.push({ resolve, reject });
+      this.#worker.postMessage({ name, args });
     });
   }
 
@@ -85,7 +82,6 @@ export class Thread {
 
   #ended(reason: Error): void {
     this.hasEnded = true;
-    for (const { reject } of this.#waiting.values()) reject(reason);
-    this.#waiting.clear();
+    for (const { reject } of this.#waiting.splice(0)) reject(reason);
   }
 }

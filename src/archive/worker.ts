@@ -61,11 +61,11 @@ function backUp(from: string, to: string): number {
 
 const server = new Server(workerData as WorkerOptions);
 
-function answer({ id, name, args }: Call): Answer {
+function answer({ name, args }: Call): Answer {
   try {
-    return { id, value: server.call(name, args) };
+    return { value: server.call(name, args) };
   } catch (error) {
-    return { id, error: describeSqlError(error) };
+    return { error: describeSqlError(error) };
   }
 }
 
