@@ -12,7 +12,7 @@ import { decode, type NameRows } from '../measure/history/minute-record.ts';
 import type { MinuteReading } from '../metrics/minute-calls.ts';
 import { type HistoryRows, IS_LASTING, readMarks, readRows, type Sql } from './queries.ts';
 import type { Database, Statement } from './sqlite.ts';
-import { decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from './step-row.ts';
+import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from './step-row.ts';
 import { beginOf, DAY_S, HOUR_S, STEPS } from './steps.ts';
 import { type Summary, summarize } from './summarize.ts';
 import { addUp, TOTALS, type TotalKey } from './totals.ts';
@@ -193,5 +193,5 @@ export class Store {
 type Tail<Read> = Read extends (sql: Sql, ...rest: infer Rest) => unknown ? Rest : never;
 
 function* eachName({ names, ends, cells }: NameRows): Generator<readonly [name: string, reading: MinuteReading]> {
-  for (const [at, name] of names.entries()) yield [name, decode(cells.subarray(ends[at - 1] ?? 0, ends[at]))];
+  for (const [at, name] of names.entries()) yield [name, coarsen(decode(cells.subarray(ends[at - 1] ?? 0, ends[at])))];
 }

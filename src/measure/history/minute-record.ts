@@ -187,17 +187,18 @@ function readDurations({ maxNs, buckets }: Pick<MinuteReading, 'maxNs' | 'bucket
   return { p50, p95, max: maxNs / NS_PER_S, heat };
 }
 
-/** Percentiles of `count` durations, in seconds. `permilles` ascend. */
+/** Percentiles of `count` durations, in seconds. `permilles` ascend. `perOctave`: of the buckets. */
 export function percentilesOf(
   bucketAtRank: (rank: number) => number,
   count: number,
   maxNs: number,
   permilles: readonly number[],
+  perOctave = FINE_PER_OCTAVE,
 ): number[] {
   const max = maxNs / NS_PER_S;
   return permilles.map((permille) => {
     const rank = Math.ceil((permille * count) / 1_000);
-    return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), FINE_PER_OCTAVE) / US_PER_S);
+    return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), perOctave) / US_PER_S);
   });
 }
 

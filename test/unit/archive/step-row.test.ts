@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from '../../../src/archive/step-row.ts';
+import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from '../../../src/archive/step-row.ts';
 import { MinuteCalls } from '../../../src/metrics/minute-calls.ts';
 
 const US = 1_000;
@@ -7,7 +7,7 @@ const US = 1_000;
 function reading(...durationsNs: readonly number[]) {
   const minute = Object.assign(new MinuteCalls(), { ok: durationsNs.length, late: 1, clientErrors: 2, errors: 3 });
   for (const ns of durationsNs) minute.addDuration(ns);
-  return minute.take() ?? NO_CALLS;
+  return coarsen(minute.take() ?? NO_CALLS);
 }
 
 const rowOf = (made: ReturnType<typeof reading>) =>
