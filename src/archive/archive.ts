@@ -96,17 +96,15 @@ export class Archive {
     return this.#queue.length;
   }
 
-  /** `from` and `to`: seconds since 1970. Undefined for an unknown name. Throws D2S_ERR_HISTORY_FILE. */
-  read(application: string, name: string, range: { readonly from: number; readonly to: number }) {
-    return this.#answer('read', application, name, { ...range, now: this.#nowS });
-  }
-
-  marksBetween(from: number, to: number) {
-    return this.#answer('marks', from, to);
-  }
-
-  summarize(seconds: number) {
-    return this.#answer('summarize', this.#nowS - seconds, this.#nowS);
+  /** Asks the store, e.g. `ask('marks', from, to)`, with times in seconds since 1970. Throws D2S_ERR_HISTORY_FILE. */
+  async ask<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
+    const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => Promise.reject(new Error('no answer')));
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([this.#ask(name, ...args), late]);
+    } catch (cause) {
+      throw new SidecarError(CODE, `the history cannot be read: ${describe(cause)}`, { cause });
+    }
   }
 
   /** Copies the history into a new file. Resolves to its size in bytes. Throws D2S_ERR_HISTORY_FILE. */
@@ -133,10 +131,6 @@ export class Archive {
     const written = this.#flush().then(() => this.#ask('close'));
     await Promise.race([written.catch(() => undefined), delay(PATIENCE_MS)]);
     await this.#thread?.then((thread) => thread.end()).catch(() => undefined);
-  }
-
-  get #nowS(): number {
-    return this.#options.clock.epochMs() / MS_PER_S;
   }
 
   /** One write at a time. A write has no deadline: a second one would count the same calls again. */
@@ -184,18 +178,6 @@ export class Archive {
     if (thread?.hasEnded === false) return thread;
     if (this.#thread === starting) this.#thread = undefined;
     return thread === undefined ? await starting : await this.#connect();
-  }
-
-  async #answer<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
-    const late = delay(ANSWER_MS, undefined, { ref: false }).then(() =>
-      Promise.reject(new Error('the disk does not answer')),
-    );
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([this.#ask(name, ...args), late]);
-    } catch (cause) {
-      throw new SidecarError(CODE, `the history cannot be read: ${describe(cause)}`, { cause });
-    }
   }
 
   #fail(error: unknown): void {

@@ -24,18 +24,12 @@ export function openDatabase(file: string): Database {
   return new DatabaseSync(file);
 }
 
-/** The primary result code of SQLite (https://sqlite.org/rescode.html), e.g. 11; undefined for other errors. */
-function resultCode(error: unknown): number | undefined {
-  const { errcode } = error as { readonly errcode?: unknown };
-  return typeof errcode === 'number' ? errcode & 0xff : undefined;
-}
-
-const CORRUPT = 11;
-const NOT_A_DATABASE = 26;
+/** SQLITE_CORRUPT and SQLITE_NOTADB (https://sqlite.org/rescode.html). */
+const DAMAGE = [11, 26];
 
 export function isDamage(error: unknown): boolean {
-  const code = resultCode(error);
-  return code === CORRUPT || code === NOT_A_DATABASE;
+  const { errcode = 0 } = error as { readonly errcode?: number };
+  return DAMAGE.includes(errcode & 0xff);
 }
 
 /** E.g. `database or disk is full`; SQLite's own texts quote no values. */

@@ -30,14 +30,9 @@ export function coarsen(reading: MinuteReading): MinuteReading {
 export function merge(one: MinuteReading, other: MinuteReading): MinuteReading {
   const buckets = SparseBuckets.of(one.buckets);
   buckets.absorb(SparseBuckets.of(other.buckets));
-  return {
-    ok: one.ok + other.ok,
-    clientErrors: one.clientErrors + other.clientErrors,
-    errors: one.errors + other.errors,
-    late: one.late + other.late,
-    maxNs: Math.max(one.maxNs, other.maxNs),
-    buckets: buckets.save(),
-  };
+  const sum = (key: 'ok' | 'clientErrors' | 'errors' | 'late') => one[key] + other[key];
+  const counts = { ok: sum('ok'), clientErrors: sum('clientErrors'), errors: sum('errors'), late: sum('late') };
+  return { ...counts, maxNs: Math.max(one.maxNs, other.maxNs), buckets: buckets.save() };
 }
 
 export function encodeStep({ ok, clientErrors, errors, late, maxNs, buckets }: MinuteReading): SqlValue[] {

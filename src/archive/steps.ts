@@ -1,11 +1,10 @@
-export const MINUTE_S = 60;
 export const HOUR_S = 3_600;
 export const DAY_S = 24 * HOUR_S;
 
 /** The lengths of steps on disk, and for how long each is shown; hours for as long as `history.keep` says. */
 export const STEPS = [
-  { step: MINUTE_S, shownS: 2 * DAY_S },
-  { step: 10 * MINUTE_S, shownS: 14 * DAY_S },
+  { step: 60, shownS: 2 * DAY_S },
+  { step: 600, shownS: 14 * DAY_S },
   { step: HOUR_S, shownS: Number.POSITIVE_INFINITY },
 ] as const;
 

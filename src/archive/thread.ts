@@ -32,16 +32,11 @@ export interface Answer {
   readonly refused?: Refused | undefined;
 }
 
-interface Waiting {
-  readonly resolve: (value: never) => void;
-  readonly reject: (reason: Error) => void;
-}
-
 /** Runs calls of the store one after the other, in a thread that keeps no process alive. */
 export class Thread {
   readonly #worker: Worker;
   /** In the order of their calls. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: { resolve(value: never): void; reject(reason: Error): void }[] = [];
   hasEnded = false;
 
   constructor(workerData: WorkerOptions, onRefused: (refused: Refused) => void) {

@@ -8,42 +8,49 @@ import type { Answer, Call, WorkerOptions } from './thread.ts';
 
 class Server {
   readonly #options: WorkerOptions;
-  #opened: { readonly database: Database; readonly store: Store } | undefined;
-  /** The last file that was set aside. */
-  refused: Refused | undefined;
+  #database: Database | undefined;
+  #store: Store | undefined;
+  #refused: Refused | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
   }
 
-  /** Damage is found when a page is read: the file is set aside, and the call is repeated on a new one. */
-  call(name: Call['name'], args: readonly never[]): unknown {
+  answer({ name, args }: Call): Answer {
+    this.#refused = undefined;
     try {
-      return this.#call(name, args);
+      return { value: this.#call(name, args), refused: this.#refused };
     } catch (error) {
-      if (!isDamage(error)) throw error;
-      this.#close();
-      this.#use(setAside(this.#options.file, 'damaged'));
-      return this.#call(name, args);
+      return { error: describeSqlError(error), refused: this.#refused };
     }
   }
 
+  /** Damage is found when a page is read: the file is set aside, and the call is repeated on a new one. */
   #call(name: Call['name'], args: readonly never[]): unknown {
     if (name === 'close') return this.#close();
-    if (name === 'backup') return backUp(this.#options.file, String(args[0]));
-    const { store } = this.#opened ?? this.#use(openArchiveFile(this.#options.file));
-    return store[name](...(args as unknown as [never, never, never]));
+    const { file } = this.#options;
+    if (name === 'backup') return backUp(file, String(args[0]));
+    const callOn = (store: Store) => store[name](...(args as unknown as [never, never, never]));
+    try {
+      return callOn(this.#store ?? this.#use(openArchiveFile(file)));
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#close();
+      return callOn(this.#use(setAside(file, 'damaged')));
+    }
   }
 
-  #use({ database, refused }: ReturnType<typeof openArchiveFile>) {
-    this.refused = refused;
-    this.#opened = { database, store: new Store(database, this.#options) };
-    return this.#opened;
+  #use({ database, refused }: ReturnType<typeof openArchiveFile>): Store {
+    this.#refused = refused;
+    this.#database = database;
+    this.#store = new Store(database, this.#options);
+    return this.#store;
   }
 
   #close(): void {
-    const { database } = this.#opened ?? {};
-    this.#opened = undefined;
+    const database = this.#database;
+    this.#database = undefined;
+    this.#store = undefined;
     database?.close();
   }
 }
@@ -60,17 +67,4 @@ function backUp(from: string, to: string): number {
 }
 
 const server = new Server(workerData as WorkerOptions);
-
-function answer({ name, args }: Call): Answer {
-  try {
-    return { value: server.call(name, args) };
-  } catch (error) {
-    return { error: describeSqlError(error) };
-  }
-}
-
-parentPort?.on('message', (call: Call) => {
-  const answered = answer(call);
-  parentPort?.postMessage({ ...answered, refused: server.refused });
-  server.refused = undefined;
-});
+parentPort?.on('message', (call: Call) => parentPort?.postMessage(server.answer(call)));

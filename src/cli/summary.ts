@@ -7,8 +7,6 @@ import type { FlagsOf } from './command-line.ts';
 import { requestSummary } from './control/control-client.ts';
 import type { Output } from './output.ts';
 
-const NAME_WIDTH = 40;
-const LENGTH_WIDTH = 7;
 const BYTES_PER_MB = 1_000_000;
 const MAX_OUTAGES = 20;
 
@@ -26,17 +24,14 @@ export function* formatSummary({ from, to, applications, marks }: Summary): Gene
   yield `\nOutages of the application server: ${outages.length}`;
   for (const { epochMs, endEpochMs, text } of outages.slice(-MAX_OUTAGES)) {
     const length = endEpochMs === undefined ? 'lasts' : formatLength(endEpochMs - epochMs);
-    yield `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(LENGTH_WIDTH)} ${text}`;
+    yield `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(7)} ${text}`;
   }
   const lengths = new Map<string, number>();
   for (const { kind, text, epochMs, endEpochMs = to * MS_PER_S } of marks)
     if (kind === 'verdict') lengths.set(text, (lengths.get(text) ?? 0) + endEpochMs - epochMs);
   if (lengths.size > 0) yield '\nVerdicts by time';
   for (const [text, ms] of [...lengths].sort(([, one], [, other]) => other - one))
-    yield `  ${formatLength(ms).padEnd(LENGTH_WIDTH)} ${text}`;
-  const notes = marks.filter(({ kind }) => kind === 'note');
-  if (notes.length > 0) yield '\nNotes';
-  for (const { epochMs, text } of notes) yield `  ${formatTime(epochMs / MS_PER_S)}  ${text}`;
+    yield `  ${formatLength(ms).padEnd(7)} ${text}`;
 }
 
 function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplication): Generator<string> {
@@ -53,7 +48,7 @@ function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplic
     yield `  JVM: ${heap}, collectors paused it for ${gcPauseMs === null ? 'an unknown time' : formatLength(gcPauseMs)}`;
   }
   if (slowest.length > 0) yield '  Slowest by p95';
-  for (const one of slowest) yield `    ${one.name.padEnd(NAME_WIDTH)} ${formatP95(one)}, ${one.now.count} calls`;
+  for (const one of slowest) yield `    ${one.name.padEnd(40)} ${formatP95(one)}, ${one.now.count} calls`;
 }
 
 function formatP95({ now, before }: Compared): string {

@@ -7,41 +7,43 @@ import { Problem } from '../base/problem.ts';
 import { sanitizeText } from '../base/shown-text.ts';
 import { parseDurationMs } from '../config/duration.ts';
 import { NUMBERS } from './guard.ts';
-import { renderList } from './json-pieces.ts';
+import { jsonWithMember, renderList } from './json-pieces.ts';
 import type { LoopShare } from './loop-share.ts';
 import type { MonitoredLive } from './monitored.ts';
 import { isPretty, sendPieces } from './send.ts';
 
-interface HistoryParts {
-  readonly base: string;
-  readonly application: string;
-  readonly live: MonitoredLive;
-  readonly share: LoopShare;
-}
-
-const CSV = 'text/csv; charset=utf-8; header=present';
 const TIME_FORM = 'a time such as 2026-03-01T08:00:00Z or -7d';
 const ISO = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-export function addHistoryRoutes(server: FastifyInstance, { base, application, live, share }: HistoryParts): void {
+export function addHistoryRoutes(
+  server: FastifyInstance,
+  { base, application }: { readonly base: string; readonly application: string },
+  live: MonitoredLive,
+  share: LoopShare,
+): void {
   const read = async (request: FastifyRequest) => {
     const { range, name } = parseQuery(request, live);
-    const rows = await orUnavailable(async () => await live.archive?.().read(application, name, range));
+    const rows = await orUnavailable(async () => await live.archive?.().ask('read', application, name, range));
     if (rows === undefined) throw new Problem(404, `The history has no "${name.split(';', 1)[0]}".`);
     return { range, rows };
   };
   server.get(`${base}/history`, NUMBERS, async (request, reply) => {
     const { range, rows } = await read(request);
     const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: rows.columns };
-    return sendPieces(request, reply, renderDocument(head, eachRow(rows), isPretty(request)), share);
+    return sendPieces(
+      request,
+      reply,
+      jsonWithMember(head, 'rows', renderList(eachRow(rows), isPretty(request))),
+      share,
+    );
   });
   server.get(`${base}/history.csv`, NUMBERS, async (request, reply) => {
     const { rows } = await read(request);
-    return sendPieces(request, reply, renderCsv(rows), share, CSV);
+    return sendPieces(request, reply, renderCsv(rows), share, 'text/csv; charset=utf-8; header=present');
   });
   server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
     const { from, to } = parseQuery(request, live).range;
-    const marks = (await orUnavailable(async () => await live.archive?.().marksBetween(from, to))) ?? [];
+    const marks = (await orUnavailable(async () => await live.archive?.().ask('marks', from, to))) ?? [];
     const listed = marks.map(({ epochMs, endEpochMs, kind, text }) => ({
       time: formatIso(epochMs / MS_PER_S),
       until: endEpochMs === undefined ? null : formatIso(endEpochMs / MS_PER_S),
@@ -63,7 +65,7 @@ async function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
 function parseQuery({ query }: FastifyRequest, { clock }: MonitoredLive) {
   const { from = '-1h', to = '-0s', name = 'rpc' } = query as Readonly<Record<string, unknown>>;
   const now = clock.epochMs() / MS_PER_S;
-  const range = { from: parseTime('from', from, now), to: parseTime('to', to, now) };
+  const range = { from: parseTime('from', from, now), to: parseTime('to', to, now), now };
   if (range.from >= range.to) throw new Problem(400, 'The parameter "from" must be before "to".');
   if (typeof name !== 'string')
     throw new Problem(400, 'The parameter "name" must be one name such as rpc or rpc.E.Demo.Run.');
@@ -91,14 +93,6 @@ function* eachRow({ columns, values }: HistoryRows): Generator<(string | number 
     const [time = 0, ...numbers] = values.subarray(at, at + columns.length);
     yield [formatIso(time), ...numbers.map((number) => (Number.isNaN(number) ? null : number))];
   }
-}
-
-function* renderDocument(head: object, rows: Iterable<object>, pretty: boolean): Generator<string> {
-  yield pretty
-    ? `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "rows": `
-    : `${JSON.stringify(head).slice(0, -1)},"rows":`;
-  yield* renderList(rows, pretty);
-  yield pretty ? '\n}\n' : '}';
 }
 
 /** RFC 4180. */

@@ -84,7 +84,7 @@ export interface MonitoredLive {
     'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts' | 'minutesOf'
   >;
   /** The history on disk. Throws D2S_ERR_HISTORY_FILE without one. */
-  archive?(): Pick<Archive, 'read' | 'marksBetween'>;
+  archive?(): Pick<Archive, 'ask'>;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */

@@ -122,7 +122,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         return sendPieces(request, reply, renderList(read(), isPretty(request)), share);
       });
     if (monitored.live !== undefined)
-      addHistoryRoutes(server, { base, application: application.name, live: monitored.live, share });
+      addHistoryRoutes(server, { base, application: application.name }, monitored.live, share);
     addList('d2/sessions', () => application.sessions.entries());
     addList('d2/calls', () => application.running.oldest(MAX_RUNNING));
     addList('d2/calls/slowest', () => application.slowest.slowest());

@@ -6,8 +6,9 @@
 
 import type { Readable } from 'node:stream';
 import type { Archive } from '../archive/archive.ts';
+import type { Summary } from '../archive/summarize.ts';
 import { BUILD } from '../base/build.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, MS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
@@ -207,6 +208,12 @@ export class Sidecar {
   /** Marks this moment on the page and in the history, e.g. `index added`. */
   note(text: string): void {
     this.history.mark('note', text);
+  }
+
+  /** Of the last `seconds` of the history on disk. Throws D2S_ERR_HISTORY_FILE. */
+  async summarize(seconds: number): Promise<Summary> {
+    const now = this.#parts.clock.epochMs() / MS_PER_S;
+    return await this.archive.ask('summarize', now - seconds, now);
   }
 
   /** Throws D2S_ERR_HISTORY_FILE without one. */

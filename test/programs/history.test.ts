@@ -109,7 +109,6 @@ describe.skipIf(!isThere)('the history of a real sidecar', () => {
       'E.Demo.Run',
       'Sessions at most: 1',
       'Outages of the application server: 0',
-      'index added',
     ])
       expect(stdout).toContain(text);
   });

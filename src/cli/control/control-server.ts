@@ -138,7 +138,7 @@ function isBeside(socketPath: string): boolean {
 }
 
 export interface Controllable {
-  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'note' | 'archive'>;
+  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'note' | 'summarize' | 'archive'>;
   status(): ControlStatus;
   drain(): void;
   /** Never rejects. */
@@ -170,9 +170,7 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   });
   app.get('/threads', async () => await sidecar.dumpThreads());
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
-  app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) =>
-    sidecar.archive.summarize(Number(query.seconds)),
-  );
+  app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) => sidecar.summarize(Number(query.seconds)));
   app.post<{ Querystring: { text: string } }>('/note', async ({ query }) => {
     sidecar.note(sanitizeText(query.text));
     return target.status();

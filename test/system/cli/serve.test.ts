@@ -38,6 +38,7 @@ class HeldSidecar implements Servable, Stoppable {
   dumpThreads = async () => '';
   top = () => '{}';
   note = () => {};
+  summarize = async () => undefined as never;
   archive = undefined as never;
   outlivesProcess = () => false;
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });

@@ -56,6 +56,10 @@ export class NotingTarget implements Controllable {
     this.told.push(`note ${text}`);
   }
 
+  summarize(): Promise<never> {
+    return Promise.reject(new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history'));
+  }
+
   get archive(): never {
     throw new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history');
   }
