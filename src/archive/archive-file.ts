@@ -8,7 +8,6 @@ import { TOTALS } from './totals.ts';
 const APPLICATION_ID = 0x44325348;
 /** Raise it when a column changes its meaning: a file of another layout is set aside. */
 const LAYOUT = 1;
-const MODE = 0o600;
 /** Refused files are never deleted, and so not replaced. */
 const MAX_ASIDE = 9;
 
@@ -42,7 +41,7 @@ interface Opened {
 export function openArchiveFile(file: string): Opened {
   let database: Database | undefined;
   try {
-    if (!existsSync(file)) closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, MODE));
+    if (!existsSync(file)) closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
     database = openDatabase(file);
     const refusal = prepare(database, file);
     if (refusal === undefined) return { database };

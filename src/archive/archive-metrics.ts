@@ -1,9 +1,7 @@
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import type { Archive } from './archive.ts';
 
-export const ARCHIVE_METRICS: readonly MetricDescription<
-  Pick<Archive, 'writes' | 'failures' | 'dropped' | 'queued' | 'bytes' | 'refused'>
->[] = [
+export const ARCHIVE_METRICS: readonly MetricDescription<Archive>[] = [
   counter('d2_sidecar_history_writes_total', 'Writes to history.file.', ({ writes }) => writes),
   counter('d2_sidecar_history_write_failures_total', 'Failed writes to history.file.', ({ failures }) => failures),
   counter(

@@ -44,8 +44,8 @@ export class Archive {
   #history: Pick<History, 'mark' | 'onStep'> | undefined;
   #queue: (readonly EndedMinute[])[] = [];
   #marks: readonly Mark[] = [];
-  /** Marks on disk, with their end there. */
-  readonly #saved = new WeakMap<Mark, number | undefined>();
+  /** The marks on disk, as JSON. */
+  #savedMarks = '';
   #flushing: Promise<void> | undefined;
   #isFailing = false;
   /** The mark of a failure that lasts. */
@@ -74,7 +74,6 @@ export class Archive {
     const begun = archive.#ask('begin', clock.epochMs() / MS_PER_S).catch((error) => archive.#fail(error));
     // A timer that keeps the process alive, which the thread does not.
     archive.earlier = (await Promise.race([begun, delay(PATIENCE_MS, undefined)])) ?? undefined;
-    for (const mark of archive.earlier?.marks ?? []) archive.#saved.set(mark, mark.endEpochMs);
     return archive;
   }
 
@@ -107,8 +106,8 @@ export class Archive {
     }
   }
 
-  /** Copies the history into a new file. Resolves to its size in bytes. Throws D2S_ERR_HISTORY_FILE. */
-  async backUp(file: string): Promise<number> {
+  /** Copies the history into a new file. Throws D2S_ERR_HISTORY_FILE. */
+  async backUp(file: string): Promise<void> {
     let target: string | undefined;
     let thread: Thread | undefined;
     try {
@@ -117,7 +116,7 @@ export class Archive {
       await handle.close();
       // Another thread, so that writing goes on meanwhile.
       thread = await this.#createThread();
-      return await thread.ask('backup', target);
+      await thread.ask('backUp', target);
     } catch (cause) {
       if (target !== undefined) await removeOwn(target).catch(() => undefined);
       throw new SidecarError(CODE, `${file} cannot be written: ${describe(cause)}`, { cause });
@@ -148,12 +147,10 @@ export class Archive {
 
   async #writeNext(): Promise<boolean> {
     const [minutes] = this.#queue;
-    const isSaved = (mark: Mark) => this.#saved.has(mark) && this.#saved.get(mark) === mark.endEpochMs;
-    const marks = this.#marks.filter((mark) => !isSaved(mark));
-    if (minutes === undefined && marks.length === 0) return false;
-    const ends = marks.map(({ endEpochMs }) => endEpochMs);
-    this.bytes = await this.#ask('write', minutes ?? [], marks);
-    for (const [at, mark] of marks.entries()) this.#saved.set(mark, ends[at]);
+    const marks = JSON.stringify(this.#marks);
+    if (minutes === undefined && marks === this.#savedMarks) return false;
+    this.bytes = await this.#ask('write', minutes ?? [], marks === this.#savedMarks ? [] : this.#marks);
+    this.#savedMarks = marks;
     this.#queue = this.#queue.filter((waiting) => waiting !== minutes);
     this.writes += 1;
     if (this.#isFailing) this.#recover();

@@ -1,7 +1,7 @@
 /** What is read of the history on disk. Times are in seconds since 1970. */
 import { MS_PER_S } from '../base/clock.ts';
 import type { Mark, MarkKind } from '../measure/history/marks.ts';
-import type { SqlRow, SqlValue, Statement } from './sqlite.ts';
+import type { SqlRow, Statement } from './sqlite.ts';
 import { chooseStep } from './steps.ts';
 
 export type Sql = (text: string) => Statement;
@@ -20,7 +20,6 @@ const IN_RANGE = 't.application = ? AND t.step = ? AND t.time >= ? AND t.time < 
 const CALLS = `SELECT t.time, coalesce(s.count, 0) AS count, coalesce(s.errors, 0) AS errors, p50 / 1e6 AS p50,
   p95 / 1e6 AS p95, p99 / 1e6 AS p99, max / 1e6 AS max
   FROM totals t LEFT JOIN steps s ON s.step = t.step AND s.time = t.time AND s.series = ? WHERE ${IN_RANGE}`;
-const SERIES = 'SELECT id FROM series WHERE application = ? AND kind = ? AND name = ?';
 
 const NO_SERIES = 0;
 
@@ -47,19 +46,16 @@ export function readRows(
   }
   const [, kind = '', ofKind = ''] = /^(rpc|sba)(?:\.(.+))?$/s.exec(name) ?? [];
   const series =
-    sql(SERIES).get(application, kind, ofKind)?.id ?? (ofKind === '' && kind !== '' ? NO_SERIES : undefined);
+    sql('SELECT id FROM series WHERE application = ? AND kind = ? AND name = ?').get(application, kind, ofKind)?.id ??
+    (ofKind === '' && kind !== '' ? NO_SERIES : undefined);
   if (series === undefined) return undefined;
   return { step, columns: COLUMNS, values: collect(sql(CALLS).iterate(series, ...range)) };
 }
 
 function collect(rows: Iterable<SqlRow>): Float64Array {
   const values: number[] = [];
-  for (const row of rows) for (const column of COLUMNS) values.push(numberOf(row[column]));
+  for (const row of rows) for (const column of COLUMNS) values.push(Number(row[column] ?? Number.NaN));
   return Float64Array.from(values);
-}
-
-function numberOf(value: SqlValue | undefined): number {
-  return typeof value === 'number' ? value : Number.NaN;
 }
 
 /** Marks without an end that last. */

@@ -10,11 +10,11 @@ import type { Earlier } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import { decode, type NameRows } from '../measure/history/minute-record.ts';
 import type { MinuteReading } from '../metrics/minute-calls.ts';
-import { type HistoryRows, IS_LASTING, readMarks, readRows, type Sql } from './queries.ts';
+import { IS_LASTING, readMarks, readRows, type Sql } from './queries.ts';
 import type { Database, Statement } from './sqlite.ts';
 import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from './step-row.ts';
 import { beginOf, DAY_S, HOUR_S, STEPS } from './steps.ts';
-import { type Summary, summarize } from './summarize.ts';
+import { summarize } from './summarize.ts';
 import { addUp, TOTALS, type TotalKey } from './totals.ts';
 
 /** Deleted with each minute, of each length: more than come in, and few enough to end soon if the clock is wrong. */
@@ -86,17 +86,14 @@ export class Store {
     return { minutes, marks: readMarks(this.#sql, nowS - HOUR_S, nowS) };
   }
 
-  /** Undefined for an unknown name. Times are in seconds since 1970; steps begin at `from` or later, before `to`. */
-  read(...query: Tail<typeof readRows>): HistoryRows | undefined {
-    return readRows(this.#sql, ...query);
-  }
+  // Times are in seconds since 1970.
+  readonly read = (...query: Tail<typeof readRows>) => readRows(this.#sql, ...query);
+  readonly marks = (...range: Tail<typeof readMarks>) => readMarks(this.#sql, ...range);
+  readonly summarize = (...range: Tail<typeof summarize>) => summarize(this.#sql, ...range);
 
-  marks(...range: Tail<typeof readMarks>): readonly Mark[] {
-    return readMarks(this.#sql, ...range);
-  }
-
-  summarize(...query: Tail<typeof summarize>): Summary {
-    return summarize(this.#sql, ...query);
+  /** Into an empty file. */
+  backUp(file: string): void {
+    this.#sql('VACUUM INTO ?').run(file);
   }
 
   #add(minute: EndedMinute): void {

@@ -21,7 +21,7 @@ export interface SummaryOfApplication {
   /** The greatest p95 first. */
   readonly slowest: readonly (Compared & { readonly kind: string; readonly name: string })[];
   /** Greatest values, and how long the sidecar measured; null where nothing is known. */
-  readonly totals: Readonly<Record<'sessions' | 'heapUsed' | 'gcPauseMs' | 'busyThreads' | 'seconds', number | null>>;
+  readonly totals: Readonly<Record<'sessions' | 'heapUsed' | 'gcPauseMs' | 'seconds', number | null>>;
 }
 
 interface Period {
@@ -42,9 +42,8 @@ const MIN_CALLS = 20;
 /** More than an hour needs, the longest duration: 28 octaves. */
 const MAX_BUCKETS = 30 * PER_OCTAVE;
 
-const TOTALS = `SELECT max(sessions) AS sessions, max(heapUsed) AS heapUsed, sum(gcPauseMs) AS gcPauseMs,
-  max(busyThreads) AS busyThreads, sum(seconds) AS seconds
-  FROM totals WHERE application = ? AND step = ? AND time >= ? AND time < ?`;
+const TOTALS = `SELECT max(sessions) AS sessions, max(heapUsed) AS heapUsed, sum(gcPauseMs) AS gcPauseMs, sum(seconds) AS
+  seconds FROM totals WHERE application = ? AND step = ? AND time >= ? AND time < ?`;
 const CALLS = 'SELECT series, count, errors, max, buckets FROM steps WHERE step = ? AND time >= ? AND time < ?';
 
 /** The calls of one series in a period. */

@@ -14,8 +14,7 @@ export interface WorkerOptions extends StoreLimits {
   readonly file: string;
 }
 
-export type StoreCalls = Pick<Store, 'write' | 'begin' | 'read' | 'marks' | 'summarize'> & {
-  backup(file: string): number;
+export type StoreCalls = Pick<Store, 'write' | 'begin' | 'read' | 'marks' | 'summarize' | 'backUp'> & {
   close(): void;
 };
 

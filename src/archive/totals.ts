@@ -1,4 +1,4 @@
-import type { EndedMinute, HistoryPoint } from '../measure/history/application-history.ts';
+import type { EndedMinute } from '../measure/history/application-history.ts';
 
 /** Columns of the table `totals`: sums over a step, or its greatest value. Null where nothing is known. */
 export const TOTALS = {
@@ -11,14 +11,13 @@ export type TotalKey = keyof typeof TOTALS;
 
 /** In the order of `TOTALS`. */
 export function addUp({ points, created }: EndedMinute): (number | null)[] {
+  const known = points.map(({ values: received, times, ...point }): Values => ({ ...point, ...times, received }));
   return Object.entries(TOTALS).map(([key, join]) => {
     if (key === 'created') return created;
-    const values = points.flatMap((point) => readTotal(point, key as TotalKey) ?? []);
+    const values = known.flatMap((point) => point[key as TotalKey] ?? []);
     if (values.length === 0) return null;
     return join === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
   });
 }
 
-function readTotal({ values, times, ...point }: HistoryPoint, key: TotalKey): number | null | undefined {
-  return ({ ...point, ...times, received: values } as Partial<Record<TotalKey, number | null>>)[key];
-}
+type Values = { readonly [Key in TotalKey]?: number | null };

@@ -1,8 +1,7 @@
 /** The thread that has the file of the history: answers the calls of `Thread` one after the other. */
-import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openArchiveFile, type Refused, setAside } from './archive-file.ts';
-import { type Database, describeSqlError, isDamage, openDatabase } from './sqlite.ts';
+import { type Database, describeSqlError, isDamage } from './sqlite.ts';
 import { Store } from './store.ts';
 import type { Answer, Call, WorkerOptions } from './thread.ts';
 
@@ -29,7 +28,6 @@ class Server {
   #call(name: Call['name'], args: readonly never[]): unknown {
     if (name === 'close') return this.#close();
     const { file } = this.#options;
-    if (name === 'backup') return backUp(file, String(args[0]));
     const callOn = (store: Store) => store[name](...(args as unknown as [never, never, never]));
     try {
       return callOn(this.#store ?? this.#use(openArchiveFile(file)));
@@ -53,17 +51,6 @@ class Server {
     this.#store = undefined;
     database?.close();
   }
-}
-
-/** `to` is empty. Returns its size in bytes. */
-function backUp(from: string, to: string): number {
-  const database = openDatabase(from);
-  try {
-    database.prepare('VACUUM INTO ?').run(to);
-  } finally {
-    database.close();
-  }
-  return statSync(to).size;
 }
 
 const server = new Server(workerData as WorkerOptions);

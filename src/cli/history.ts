@@ -16,7 +16,7 @@ export async function note({ flags, text }: FlagsOf<'note'>, env: Environment, o
 /** The sidecar writes the file, with the rights of its user. Throws like `askSidecar`. */
 export async function backup({ flags, file }: FlagsOf<'history'>, env: Environment, output: Output): Promise<number> {
   const target = path.resolve(file);
-  const { bytes } = await askSidecar(flags, env, output, (socket) => requestBackup(socket, target));
-  output.out(`history copied to ${target}, ${bytes} bytes\n`);
+  await askSidecar(flags, env, output, (socket) => requestBackup(socket, target));
+  output.out(`history copied to ${target}\n`);
   return 0;
 }

@@ -8,7 +8,6 @@ import { requestSummary } from './control/control-client.ts';
 import type { Output } from './output.ts';
 
 const BYTES_PER_MB = 1_000_000;
-const MAX_OUTAGES = 20;
 
 /** Throws like `askSidecar`. */
 export async function summary({ flags, sinceMs }: FlagsOf<'summary'>, env: Environment, output: Output) {
@@ -22,7 +21,7 @@ export function* formatSummary({ from, to, applications, marks }: Summary): Gene
   for (const application of applications) yield* formatApplication(application);
   const outages = marks.filter(({ kind }) => kind === 'upstreamLost');
   yield `\nOutages of the application server: ${outages.length}`;
-  for (const { epochMs, endEpochMs, text } of outages.slice(-MAX_OUTAGES)) {
+  for (const { epochMs, endEpochMs, text } of outages.slice(-20)) {
     const length = endEpochMs === undefined ? 'lasts' : formatLength(endEpochMs - epochMs);
     yield `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(7)} ${text}`;
   }

@@ -12,7 +12,6 @@ import type { LoopShare } from './loop-share.ts';
 import type { MonitoredLive } from './monitored.ts';
 import { isPretty, sendPieces } from './send.ts';
 
-const TIME_FORM = 'a time such as 2026-03-01T08:00:00Z or -7d';
 const ISO = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 export function addHistoryRoutes(
@@ -80,7 +79,8 @@ function parseTime(key: string, written: unknown, now: number): number {
   const [isIso, zone] = ISO.exec(text) ?? [];
   const epochMs =
     isIso === undefined ? Number.NaN : Date.parse(text.includes('T') && zone === undefined ? `${text}Z` : text);
-  if (Number.isNaN(epochMs)) throw new Problem(400, `The parameter "${key}" must be ${TIME_FORM}.`);
+  if (Number.isNaN(epochMs))
+    throw new Problem(400, `The parameter "${key}" must be a time such as 2026-03-01T08:00:00Z or -7d.`);
   return epochMs / MS_PER_S;
 }
 

@@ -205,11 +205,6 @@ export class Sidecar {
     return await createReport(sources, includesUsers);
   }
 
-  /** Marks this moment on the page and in the history, e.g. `index added`. */
-  note(text: string): void {
-    this.history.mark('note', text);
-  }
-
   /** Of the last `seconds` of the history on disk. Throws D2S_ERR_HISTORY_FILE. */
   async summarize(seconds: number): Promise<Summary> {
     const now = this.#parts.clock.epochMs() / MS_PER_S;

@@ -44,12 +44,7 @@ export const requestNote = (socket: string, text: string) =>
   fetchJson(socket, `POST /note?text=${encodeURIComponent(text)}`, STATUS);
 
 export const requestBackup = (socket: string, file: string) =>
-  fetchJson(
-    socket,
-    `POST /history/backup?file=${encodeURIComponent(file)}`,
-    z.object({ bytes: z.number() }),
-    BACKUP_TIMEOUT_MS,
-  );
+  fetchJson(socket, `POST /history/backup?file=${encodeURIComponent(file)}`, STATUS, BACKUP_TIMEOUT_MS);
 
 export const requestSummary = async (socket: string, seconds: number) =>
   JSON.parse(await fetchText(socket, `GET /summary?seconds=${seconds}`, RELOAD_TIMEOUT_MS)) as Summary;

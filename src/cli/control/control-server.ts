@@ -17,7 +17,7 @@
  * | `GET /top` | the data of `top` |
  * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
  * | `POST /note?text=...` | a `ControlStatus` |
- * | `POST /history/backup?file=...` | `{ bytes }` |
+ * | `POST /history/backup?file=...` | a `ControlStatus` |
  * | `POST /drain` | a `ControlStatus` |
  * | `POST /reload` | `{ status, reload }` |
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
@@ -138,7 +138,7 @@ function isBeside(socketPath: string): boolean {
 }
 
 export interface Controllable {
-  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'note' | 'summarize' | 'archive'>;
+  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'history' | 'summarize' | 'archive'>;
   status(): ControlStatus;
   drain(): void;
   /** Never rejects. */
@@ -172,13 +172,14 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
   app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) => sidecar.summarize(Number(query.seconds)));
   app.post<{ Querystring: { text: string } }>('/note', async ({ query }) => {
-    sidecar.note(sanitizeText(query.text));
+    sidecar.history.mark('note', sanitizeText(query.text));
     return target.status();
   });
   app.post<{ Querystring: { file: string } }>('/history/backup', async ({ query, raw }) => {
     // Some gigabytes take longer than other answers.
     raw.socket.setTimeout(0);
-    return { bytes: await sidecar.archive.backUp(query.file) };
+    await sidecar.archive.backUp(query.file);
+    return target.status();
   });
   app.post('/drain', async () => {
     target.drain();

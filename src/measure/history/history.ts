@@ -42,9 +42,6 @@ export interface Earlier {
   readonly marks: readonly Mark[];
 }
 
-/** Gets the minutes that ended with a step, and all marks. */
-type OnStep = (minutes: readonly EndedMinute[], marks: readonly Mark[]) => void;
-
 /** Steps end this long after a multiple of 5 s by the wall clock, so that minutes end after its minutes. */
 const STEP_DELAY_MS = 10;
 const STEP_MS = STEP_SECONDS * MS_PER_S;
@@ -74,7 +71,8 @@ export class History {
   seq = 0;
   #sampledNs: number;
   #timer: NodeJS.Timeout | undefined;
-  onStep: OnStep | undefined;
+  /** Gets the minutes that ended with a step, and all marks. */
+  onStep: ((minutes: readonly EndedMinute[], marks: readonly Mark[]) => void) | undefined;
 
   /** Create it after saved state has been loaded. */
   constructor(sources: HistorySources, clock: Clock) {

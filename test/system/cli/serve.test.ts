@@ -37,7 +37,7 @@ class HeldSidecar implements Servable, Stoppable {
   report = async () => Readable.from(['{}']);
   dumpThreads = async () => '';
   top = () => '{}';
-  note = () => {};
+  history = undefined as never;
   summarize = async () => undefined as never;
   archive = undefined as never;
   outlivesProcess = () => false;

@@ -52,9 +52,7 @@ export class NotingTarget implements Controllable {
     return '{}\n';
   }
 
-  note(text: string): void {
-    this.told.push(`note ${text}`);
-  }
+  readonly history = undefined as never;
 
   summarize(): Promise<never> {
     return Promise.reject(new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history'));
