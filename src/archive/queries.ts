@@ -21,8 +21,6 @@ const CALLS = `SELECT t.time, coalesce(s.count, 0) AS count, coalesce(s.errors, 
   p95 / 1e6 AS p95, p99 / 1e6 AS p99, max / 1e6 AS max
   FROM totals t LEFT JOIN steps s ON s.step = t.step AND s.time = t.time AND s.series = ? WHERE ${IN_RANGE}`;
 
-const NO_SERIES = 0;
-
 /** Totals that are no calls, by their name in the metrics. */
 const OF_TOTALS: ReadonlyMap<string, string> = new Map([
   ['object.newValues', 'received'],
@@ -47,7 +45,7 @@ export function readRows(
   const [, kind = '', ofKind = ''] = /^(rpc|sba)(?:\.(.+))?$/s.exec(name) ?? [];
   const series =
     sql('SELECT id FROM series WHERE application = ? AND kind = ? AND name = ?').get(application, kind, ofKind)?.id ??
-    (ofKind === '' && kind !== '' ? NO_SERIES : undefined);
+    (ofKind === '' && kind !== '' ? 0 : undefined);
   if (series === undefined) return undefined;
   return { step, columns: COLUMNS, values: collect(sql(CALLS).iterate(series, ...range)) };
 }

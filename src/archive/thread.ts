@@ -5,7 +5,6 @@ import { WORKER_SOURCE } from './worker-source.ts';
 
 /** A reader that asks faster than the disk answers is refused. */
 const MAX_WAITING = 32;
-const ENDED = 'the thread has ended';
 /** Enough for a summary of 4,000 names. */
 const MAX_HEAP_MB = 256;
 
@@ -52,7 +51,7 @@ export class Thread {
       else waiting?.reject(new Error(error));
     });
     this.#worker.on('error', (error) => this.#ended(error));
-    this.#worker.on('exit', () => this.#ended(new Error(ENDED)));
+    this.#worker.on('exit', () => this.#ended(new Error('the thread has ended')));
     this.#worker.unref();
   }
 
@@ -61,7 +60,7 @@ export class Thread {
     name: Name,
     ...args: Parameters<StoreCalls[Name]>
   ): Promise<ReturnType<StoreCalls[Name]>> {
-    if (this.hasEnded) return Promise.reject(new Error(ENDED));
+    if (this.hasEnded) return Promise.reject(new Error('the thread has ended'));
     if (this.#waiting.length >= MAX_WAITING)
       return Promise.reject(new Error('the disk is too slow for so many readers'));
     return new Promise((resolve, reject) => {

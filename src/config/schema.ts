@@ -34,7 +34,6 @@ import { type Parsed, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } fr
 import { type Group, valueAt } from './written.ts';
 
 const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
-const DAY_MS = 86_400_000;
 const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
@@ -202,7 +201,7 @@ export const configSchema = z
           '/var/lib/d2-sidecar/history.db',
           'SQLite file, one for each sidecar. Absent: an hour in memory.',
         ),
-        keep: duration('90d', 'How long it is kept.', { minMs: DAY_MS, maxMs: 730 * DAY_MS }),
+        keep: duration('90d', 'How long it is kept.', { minMs: 86_400_000, maxMs: 730 * 86_400_000 }),
         maxBytes: wholeNumber(
           { min: 33_554_432, max: 1_099_511_627_776 },
           1_073_741_824,
