@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
 import { parse } from 'yaml';
 
 /** Replacements for imports of packages that are unused here, or that Node.js provides: module -> source. */
@@ -73,6 +74,19 @@ export const description = {
   },
 };
 
+/** Makes one text of the thread of the history, also for tests: inside an executable, a thread has no file to begin with. */
+export const workerSource = {
+  name: 'worker-source',
+  async load(id) {
+    if (!id.endsWith('/src/archive/worker-source.ts')) return undefined;
+    const input = path.join(import.meta.dirname, 'src/archive/worker.ts');
+    const bundle = await rolldown({ input, platform: 'node', plugins: [standIns] });
+    const { output } = await bundle.generate({ format: 'cjs', minify: server.output.minify });
+    await bundle.close();
+    return { code: `export const WORKER_SOURCE = ${JSON.stringify(output[0].code)};`, moduleType: 'js' };
+  },
+};
+
 /** Files of the live page besides its script. The styles of the charts come first, so that ours can override them. */
 const PAGE_FILES = {
   'index.html': ['src/page/index.html'],
@@ -116,7 +130,7 @@ const server = {
   platform: 'node',
   // hdr-histogram-js loads zlib by eval, for an encoding that is not used here.
   checks: { eval: false },
-  plugins: [standIns, build, description],
+  plugins: [standIns, build, description, workerSource],
   output: {
     dir: 'dist',
     format: 'esm',

@@ -77,6 +77,12 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/top.ts')).top(command, env, terminalOutput, process);
     case 'verdict':
       return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
+    case 'note':
+      return await (await import('./cli/history.ts')).note(command, env, processOutput);
+    case 'history':
+      return await (await import('./cli/history.ts')).backup(command, env, processOutput);
+    case 'summary':
+      return await (await import('./cli/summary.ts')).summary(command, env, processOutput);
     case 'passwd':
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
     case 'print':

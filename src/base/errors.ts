@@ -9,6 +9,7 @@ export const ERROR_CODES = {
   D2S_ERR_ACCESS_FILE: 'A file of users or tokens cannot be read or written, or is open to everybody.',
   D2S_ERR_TLS_FILE: 'A file with certificates or a private key cannot be read.',
   D2S_ERR_STATE_FILE: 'The state file cannot be written, or its content cannot be used.',
+  D2S_ERR_HISTORY_FILE: 'The history file cannot be read or written, or its content cannot be used.',
   D2S_ERR_ACCESS_LOG: 'The access log cannot be written.',
   D2S_ERR_LISTEN: 'A listener cannot be opened.',
   D2S_ERR_CONTROL: 'The control socket of a running sidecar cannot be found, reached or created.',

@@ -171,7 +171,7 @@ function checkControlFolder({ control: { socket } }: Config): void {
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
 async function findUnwritable(
-  { state, accessLog, diagnosis }: Config,
+  { state, history, accessLog, diagnosis }: Config,
   folders: readonly string[],
 ): Promise<readonly string[]> {
   const { folder } = diagnosis.threads;
@@ -184,6 +184,8 @@ async function findUnwritable(
   const found = [
     ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
     ['state.file: cannot be saved', state.file && !isMade(state.file) && (await findObstacle(state.file))],
+    ['history.file', history.file && (await import('../archive/archive.ts')).findRuntimeObstacle()],
+    ['history.file: cannot be written', history.file && !isMade(history.file) && (await findObstacle(history.file))],
     [
       'accessLog.file: cannot be written',
       accessLog.file && !isMade(accessLog.file) && (await findLogObstacle(accessLog.file)),

@@ -34,6 +34,7 @@ const OPTIONS = {
   out: { type: 'string' },
   'with-users': { type: 'boolean' },
   minutes: { type: 'string' },
+  since: { type: 'string' },
   role: { type: 'string' },
   file: { type: 'string' },
   token: { type: 'boolean' },
@@ -51,6 +52,9 @@ const DEFAULT_MINUTES = '5';
 const MAX_MINUTES = 10_080;
 
 const SERVICE_ACTIONS = ['install', 'uninstall', 'status'] as const;
+
+const MAX_NOTE = 200;
+const MIN_SINCE_MS = 3_600_000;
 
 /** The role with the fewest rights: more must be requested explicitly. */
 const DEFAULT_ROLE: Role = 'metrics';
@@ -79,6 +83,9 @@ const COMMANDS = {
   shutdown: define(SELECT_OPTIONS),
   threads: define(SELECT_OPTIONS),
   verdict: define(SELECT_OPTIONS),
+  note: define(SELECT_OPTIONS, parseNote),
+  history: define(SELECT_OPTIONS, parseHistory),
+  summary: define([...SELECT_OPTIONS, 'since'], ({ since = '7d' }) => ({ sinceMs: parseSince(since) })),
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
   passwd: define(['role', 'file', 'token'], parsePasswd),
   print: define([], parsePrint),
@@ -86,6 +93,8 @@ const COMMANDS = {
 };
 
 type CommandName = keyof typeof COMMANDS;
+
+const TAKE_WORDS: readonly CommandName[] = ['passwd', 'print', 'service', 'note', 'history'];
 
 /** The arguments of a command, e.g. `FlagsOf<'report'>`. */
 export type FlagsOf<Name extends CommandName> = { readonly flags: Selection } & Readonly<
@@ -115,7 +124,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   const kind = word === undefined ? 'serve' : findCommand(word);
   checkFlags(flags as readonly FlagToken[], kind);
   if (kind === undefined) throw new ConfigError(describeUnknown(word ?? ''));
-  if (rest.length > 0 && !['passwd', 'print', 'service'].includes(kind))
+  if (rest.length > 0 && !TAKE_WORDS.includes(kind))
     throw new ConfigError(`${kind}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
   return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
@@ -167,6 +176,23 @@ function parsePasswd({ role = DEFAULT_ROLE, token, file }: Values, words: readon
   if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
   // Without `file`, the line is printed.
   return { name, role, isToken: token === true, file };
+}
+
+function parseNote(_: Values, words: readonly string[]) {
+  const text = words.join(' ').trim();
+  if (text.length > 0 && text.length <= MAX_NOTE) return { text };
+  throw new ConfigError(`note: got ${text.length} characters, expected a text of 1 to ${MAX_NOTE}, e.g. "index added"`);
+}
+
+function parseHistory(_: Values, [word, file, ...rest]: readonly string[]) {
+  if (word === 'backup' && file !== undefined && rest.length === 0) return { file };
+  throw new ConfigError('history: expected "history backup FILE", with the path of a new file');
+}
+
+function parseSince(text: string): number {
+  const ms = parseDurationMs(text) ?? 0;
+  if (ms >= MIN_SINCE_MS) return ms;
+  throw new ConfigError(`--since: got ${quote(text)}, expected a time of an hour or more such as 24h, 7d or 30d`);
 }
 
 function parsePrint(_: Values, words: readonly string[]) {

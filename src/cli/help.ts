@@ -13,6 +13,9 @@ Usage
   d2-sidecar print NAME              prints a file of this version: sample (a configuration with all keys), schema (the
                                      JSON schema of it) or licences (of everything that the program contains)
   d2-sidecar report [--out FILE]     prints the state of a running sidecar as one JSON document without secrets
+  d2-sidecar summary [--since 7d]    prints what the history on disk says, as text for a mail
+  d2-sidecar note TEXT               marks this moment on the page and in the history, e.g. "index added"
+  d2-sidecar history backup FILE     copies the history on disk into a new file, while the sidecar runs
   d2-sidecar reload                  makes a running sidecar reload its configuration, as SIGHUP does
   d2-sidecar service ACTION          Windows: install, uninstall or status of the service; install also upgrades it
   d2-sidecar shutdown                stops a running sidecar and waits until it has exited
@@ -45,7 +48,10 @@ Flags of report
   --out FILE         writes the report into this new file instead of printing it
   --with-users       includes user names and addresses
 
-Flags of health, report, drain, reload, shutdown, threads, top and verdict
+Flag of summary
+  --since TIME       how far it goes back; it is compared with as much time before  (7d)
+
+Flags of health, report, drain, reload, shutdown, threads, top, verdict, summary, note and history
   --control PATH     control socket of the sidecar
   --pid N            its process id; neither is needed if only one runs
   --config FILE      its configuration file, for control.socket

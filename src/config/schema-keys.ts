@@ -69,17 +69,17 @@ export function chooseProgramName(name: string, schema: z.core.$ZodType | undefi
 export function duration(
   byDefault: string | number,
   description: string,
-  limits: { minMs?: number; zero?: string } = {},
+  limits: { minMs?: number; maxMs?: number; zero?: string } = {},
 ) {
-  const minMs = limits.minMs ?? 1;
+  const { minMs = 1, maxMs = MAX_DURATION_MS } = limits;
   const zero = limits.zero === undefined ? '' : `0 (${limits.zero}) or `;
-  const error = `${zero}a time from ${encodeDuration(minMs)} to ${encodeDuration(MAX_DURATION_MS)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
+  const error = `${zero}a time from ${encodeDuration(minMs)} to ${encodeDuration(maxMs)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
   const written = [z.number({ error }).nonnegative({ error }), z.string({ error }).regex(DURATION_PATTERN, { error })];
   return z
     .codec(z.union(written, { error }), milliseconds, {
       decode: (text, context) => {
         const ms = parseDurationMs(text);
-        if (ms !== undefined && ms <= MAX_DURATION_MS && (ms >= minMs || (ms === 0 && zero !== ''))) return ms;
+        if (ms !== undefined && ms <= maxMs && (ms >= minMs || (ms === 0 && zero !== ''))) return ms;
         context.issues.push({ code: 'custom', message: error, input: text });
         return z.NEVER;
       },

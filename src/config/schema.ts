@@ -194,6 +194,20 @@ export const configSchema = z
         ),
         interval: duration('10s', 'Time between two saves; a crash loses at most this much.', { minMs: 100 }),
       }),
+      history: section('restart', 'What each call did, for weeks: see [history.md](history.md).', {
+        file: optionalText(
+          'the path of a file such as /var/lib/d2-sidecar/history.db',
+          /[^/]$/,
+          '/var/lib/d2-sidecar/history.db',
+          'SQLite file, one for each sidecar. Absent: an hour in memory.',
+        ),
+        keep: duration('90d', 'How long it is kept.', { minMs: 86_400_000, maxMs: 730 * 86_400_000 }),
+        maxBytes: wholeNumber(
+          { min: 33_554_432, max: 1_099_511_627_776 },
+          1_073_741_824,
+          'Largest size of the file in bytes; beyond it the oldest goes.',
+        ),
+      }),
       control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
         socket: optionalText(
           'a path',

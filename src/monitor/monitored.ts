@@ -1,4 +1,5 @@
 /** The interfaces through which the monitoring server reads the rest of the program. */
+import type { Archive } from '../archive/archive.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Table } from '../base/metric-description.ts';
 import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
@@ -82,6 +83,8 @@ export interface MonitoredLive {
     History,
     'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts' | 'minutesOf'
   >;
+  /** The history on disk. Throws D2S_ERR_HISTORY_FILE without one. */
+  archive?(): Pick<Archive, 'ask'>;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */

@@ -8,6 +8,8 @@
  * | `{base}/d2/calls` | running calls, oldest first |
  * | `{base}/d2/calls/slowest` | the slowest calls of the last hour |
  * | `{base}/d2/verdict` | whether the server, the network, a client or the sidecar is in trouble |
+ * | `{base}/history`, `history.csv` | calls in steps, for weeks (history-routes.ts) |
+ * | `{base}/history/marks` | restarts, outages, verdicts, notes |
  * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
  * | `{base}/metrics/d2/sessions` | created and active sessions |
  * | `{base}/metrics/d2/rpc` | RPC calls, all and each |
@@ -38,6 +40,7 @@ import type { JvmState } from '../jvm/jvm-monitor.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { renderMetrics } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
+import { addHistoryRoutes } from './history-routes.ts';
 import { renderList } from './json-pieces.ts';
 import { selectVerdict } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
@@ -46,7 +49,7 @@ import { LoopShare, type NextTurn } from './loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
 import { CONTENT_TYPES, negotiate } from './negotiate.ts';
 import { renderTables } from './prometheus/exposition.ts';
-import { sendJson, sendPieces } from './send.ts';
+import { isPretty, sendJson, sendPieces } from './send.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
   /** Measures the turns of the event loop. Default: the system clock, since this is about CPU time. */
@@ -118,6 +121,8 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         if (path === 'd2/calls') reply.header('x-total-count', String(application.running.size));
         return sendPieces(request, reply, renderList(read(), isPretty(request)), share);
       });
+    if (monitored.live !== undefined)
+      addHistoryRoutes(server, { base, application: application.name }, monitored.live, share);
     addList('d2/sessions', () => application.sessions.entries());
     addList('d2/calls', () => application.running.oldest(MAX_RUNNING));
     addList('d2/calls/slowest', () => application.slowest.slowest());
@@ -227,12 +232,6 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
  */
 function withoutParameters(name: string): string {
   return name.split(';', 1)[0] ?? '';
-}
-
-/** `true` in any letter case, as in Dropwizard's servlet. */
-function isPretty({ query }: FastifyRequest): boolean {
-  const { pretty } = query as Query;
-  return typeof pretty === 'string' && pretty.toLowerCase() === 'true';
 }
 
 /** The router reads `:` and `*` as captures; `::` is a plain colon. */

@@ -44,3 +44,9 @@ export function sendPieces(
   // HEAD gets no content. An empty stream avoids generating it, and also a Content-Length of 0.
   return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, share));
 }
+
+/** `true` in any letter case, as in Dropwizard's servlet. */
+export function isPretty({ query }: FastifyRequest): boolean {
+  const { pretty } = query as Readonly<Record<string, unknown>>;
+  return typeof pretty === 'string' && pretty.toLowerCase() === 'true';
+}

@@ -19,8 +19,9 @@ export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values'>;
 
 /** The last minute: sums, and of each percentile the value of its definition. JVM values are those of the last step. */
 export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number): Period {
-  const steps = points.slice(-Math.round(MINUTE_S / stepSeconds));
-  const last = steps.at(-1);
+  const last = points.at(-1);
+  // Without those of a process long before.
+  const steps = points.slice(-Math.round(MINUTE_S / stepSeconds)).filter(({ t }) => t > (last?.t ?? 0) - 2 * MINUTE_S);
   return {
     seconds: sumOf(steps, ({ seconds }) => seconds),
     rpc: sumUpCalls(steps.map(({ rpc }) => rpc)),

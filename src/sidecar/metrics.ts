@@ -1,5 +1,6 @@
 /** All metrics, in the order of `/metrics`: the descriptions of the rooms, and the source of each list. */
 
+import { ARCHIVE_METRICS } from '../archive/archive-metrics.ts';
 import { FILE_METRICS } from '../base/file-watch.ts';
 import { LOG_METRICS } from '../base/logger.ts';
 import { createTable, type MetricDescription, type Table } from '../base/metric-description.ts';
@@ -49,6 +50,7 @@ export const METRICS = {
   memory: MEMORY_METRICS,
   log: LOG_METRICS,
   history: HISTORY_METRICS,
+  archive: ARCHIVE_METRICS,
   verdicts: VERDICT_METRICS,
   monitor: MONITOR_METRICS,
   access: ACCESS_METRICS,

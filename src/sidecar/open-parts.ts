@@ -1,4 +1,5 @@
 /** Opens the parts of a sidecar that need files or packages, before the others can be created. */
+import type { Archive } from '../archive/archive.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
@@ -18,7 +19,7 @@ import { SidecarTls } from './sidecar-tls.ts';
 interface OpenOptions {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** The listener of `d2-sidecar learn`, which leaves state file, access log and OTLP to the sidecar that serves. */
+  /** The listener of `d2-sidecar learn`, which leaves state and history, access log and OTLP to the sidecar that serves. */
   readonly listener: CometListener | undefined;
 }
 
@@ -35,6 +36,8 @@ export interface SidecarParts {
   readonly createOtlp: CreateOtlp | undefined;
   /** Keeps counters across restarts; undefined without a state file. */
   readonly state: StateKeeper | undefined;
+  /** The history on disk; undefined without `history.file`, and its code is then not loaded. */
+  readonly archive: Archive | undefined;
 }
 
 /** Throws like `Sidecar.create`. */
@@ -48,7 +51,17 @@ export async function openParts(config: Config, options: OpenOptions): Promise<S
   const logConfig = listener === undefined ? config.accessLog : { ...config.accessLog, file: undefined };
   const accessLog = await AccessLogging.open(logConfig, { logger, clock, observers });
   const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
-  return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp };
+  const archive = listener === undefined ? await openArchive(config, options) : undefined;
+  return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp, archive };
+}
+
+async function openArchive(
+  { history: { file, ...limits } }: Config,
+  { clock, logger }: OpenOptions,
+): Promise<Archive | undefined> {
+  if (file === undefined) return undefined;
+  const { Archive } = await import('../archive/archive.ts');
+  return await Archive.open({ file, ...limits, clock, logger });
 }
 
 /** Creates the recorder, with the counters of the state file. */

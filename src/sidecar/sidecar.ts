@@ -5,8 +5,11 @@
  */
 
 import type { Readable } from 'node:stream';
+import type { Archive } from '../archive/archive.ts';
+import type { Summary } from '../archive/summarize.ts';
 import { BUILD } from '../base/build.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, MS_PER_S, systemClock } from '../base/clock.ts';
+import { SidecarError } from '../base/errors.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
@@ -52,6 +55,7 @@ interface BoundAddresses {
 /** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
 
+const NO_ARCHIVE = 'There is no history on disk: history.file is not set, or cannot be used (see the log).';
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
 
 export class Sidecar {
@@ -124,6 +128,7 @@ export class Sidecar {
       clock,
     });
     this.history = new History(this.#historySources(), clock);
+    parts.archive?.attach(this.history);
     this.verdicts = createVerdicts(parts, {
       ...{ history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
       ...{ jvm: this.#monitoredJvm, diagnosis: this.#diagnosis },
@@ -200,6 +205,19 @@ export class Sidecar {
     return await createReport(sources, includesUsers);
   }
 
+  /** Of the last `seconds` of the history on disk. Throws D2S_ERR_HISTORY_FILE. */
+  async summarize(seconds: number): Promise<Summary> {
+    const now = this.#parts.clock.epochMs() / MS_PER_S;
+    return await this.archive.ask('summarize', now - seconds, now);
+  }
+
+  /** Throws D2S_ERR_HISTORY_FILE without one. */
+  get archive(): Archive {
+    const { archive } = this.#parts;
+    if (archive === undefined) throw new SidecarError('D2S_ERR_HISTORY_FILE', NO_ARCHIVE);
+    return archive;
+  }
+
   /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; the rest is then cut. */
   async stop(): Promise<void> {
     if (this.lifecycle.state === 'starting') {
@@ -251,6 +269,8 @@ export class Sidecar {
     await this.#monitor.close();
     this.readWaiting();
     await this.#parts.state?.stop();
+    this.history.end();
+    await this.#parts.archive?.close();
     await this.#parts.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
   }
@@ -312,6 +332,7 @@ export class Sidecar {
       live: {
         clock: this.#parts.clock,
         history,
+        archive: () => this.archive,
         sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
         unclassified: recorder.unclassified,
         clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
@@ -324,11 +345,11 @@ export class Sidecar {
 
   metricSources(process: ProcessReading): MetricSources {
     const { recorder, reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, tls } = this;
-    const { access, accessLog, jvm, state, logger } = this.#parts;
+    const { access, accessLog, archive, jvm, state, logger } = this.#parts;
     const available = jvm?.state.kind === 'available' ? jvm.state : undefined;
     const sections = { 'listen.tls': tls.listen, 'monitor.tls': tls.monitor, 'upstream.tls': tls.upstream };
     return {
-      ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process },
+      ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process, archive },
       applications: [...recorder.applications.values()],
       own: recorder.own,
       comet: recorder.own.comet,
@@ -368,6 +389,7 @@ export class Sidecar {
       counters: () => readLiveCounters({ sidecar, applications, unclassified }),
       jvm: this.#monitoredJvm,
       isRestored: this.#isRestored,
+      earlier: this.#parts.archive?.earlier,
     };
   }
 

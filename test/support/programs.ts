@@ -23,6 +23,7 @@ export const PACKAGES = {
   openssl: ['openssl'],
   'Pods, as root': ['iproute2'],
   Prometheus: ['prometheus'],
+  sqlite3: ['sqlite3'],
   Tomcat: ['tomcat10', 'openjdk-17-jdk-headless'],
   'Tomcat’s manager': ['tomcat10-admin'],
   Wine: ['wine64'],

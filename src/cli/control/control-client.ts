@@ -6,6 +6,7 @@ import { lstatSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Summary } from '../../archive/summarize.ts';
 import { describeErrno } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
@@ -15,6 +16,7 @@ const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
 /** Long, since the JVM first stops all its threads. */
 const THREADS_TIMEOUT_MS = 20_000;
+const BACKUP_TIMEOUT_MS = 600_000;
 /** More than the largest report: 64 Mi characters of up to four bytes. */
 const MAX_ANSWER_BYTES = 300_000_000;
 
@@ -37,6 +39,15 @@ export const requestReport = (socket: string, includesUsers: boolean, maxBytes?:
   fetchText(socket, `GET /report?users=${includesUsers}`, ANSWER_TIMEOUT_MS, maxBytes);
 
 export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
+
+export const requestNote = (socket: string, text: string) =>
+  fetchJson(socket, `POST /note?text=${encodeURIComponent(text)}`, STATUS);
+
+export const requestBackup = (socket: string, file: string) =>
+  fetchJson(socket, `POST /history/backup?file=${encodeURIComponent(file)}`, STATUS, BACKUP_TIMEOUT_MS);
+
+export const requestSummary = async (socket: string, seconds: number) =>
+  JSON.parse(await fetchText(socket, `GET /summary?seconds=${seconds}`, RELOAD_TIMEOUT_MS)) as Summary;
 
 export const requestTop = async (socket: string) => JSON.parse(await fetchText(socket, 'GET /top')) as TopDocument;
 

@@ -15,6 +15,9 @@
  * | `GET /report?users=true` | the report, while it is written; `users=false` leaves out user names and addresses |
  * | `GET /threads` | a thread dump of the server's JVM, as text |
  * | `GET /top` | the data of `top` |
+ * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
+ * | `POST /note?text=...` | a `ControlStatus` |
+ * | `POST /history/backup?file=...` | a `ControlStatus` |
  * | `POST /drain` | a `ControlStatus` |
  * | `POST /reload` | `{ status, reload }` |
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
@@ -28,6 +31,7 @@ import { describeErrno, SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { Problem } from '../../base/problem.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import { NO_SCHEMAS } from '../../monitor/monitor.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { ControlError, type ControlStatus, type ReloadAnswer, SERVER_NAME } from './protocol.ts';
@@ -134,7 +138,7 @@ function isBeside(socketPath: string): boolean {
 }
 
 export interface Controllable {
-  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top'>;
+  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'history' | 'summarize' | 'archive'>;
   status(): ControlStatus;
   drain(): void;
   /** Never rejects. */
@@ -166,6 +170,17 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   });
   app.get('/threads', async () => await sidecar.dumpThreads());
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
+  app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) => sidecar.summarize(Number(query.seconds)));
+  app.post<{ Querystring: { text: string } }>('/note', async ({ query }) => {
+    sidecar.history.mark('note', sanitizeText(query.text));
+    return target.status();
+  });
+  app.post<{ Querystring: { file: string } }>('/history/backup', async ({ query, raw }) => {
+    // Some gigabytes take longer than other answers.
+    raw.socket.setTimeout(0);
+    await sidecar.archive.backUp(query.file);
+    return target.status();
+  });
   app.post('/drain', async () => {
     target.drain();
     return target.status();

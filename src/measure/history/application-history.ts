@@ -1,10 +1,10 @@
-import { NS_PER_S } from '../../base/clock.ts';
+import { MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
-import { MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
+import { type Minute, MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
 import {
   createIncrease,
   MAX_STEPS,
@@ -21,7 +21,7 @@ export interface HistoryApplication {
   readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & {
     readonly object: { metrics(): MetricSet } & MinuteSources['object'];
   };
-  readonly sessions: { readonly size: number };
+  readonly sessions: { readonly size: number; readonly created: { readonly count: number } };
   readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
 
@@ -80,6 +80,19 @@ export interface TimesPoint {
   readonly durationS: number;
   readonly clientWaitS: number;
 }
+
+/** A minute of the wall clock, or the part of it that this process saw. */
+export interface EndedMinute extends Minute {
+  readonly application: string;
+  /** Its beginning, in seconds since 1970. */
+  readonly time: number;
+  readonly points: readonly HistoryPoint[];
+  /** Sessions that began in it. */
+  readonly created: number;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** Five minutes of steps with calls: the minimum for a usual p95. */
 const MIN_USUAL_STEPS = 60;
@@ -152,23 +165,36 @@ class CallsHistory {
 
 /** The last hour of one application: 0.4 MB, at most 1 KB for each name of a call, and `MinuteRecord`. */
 export class ApplicationHistory {
+  readonly #name: string;
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: () => number;
+  readonly #created: () => number;
   readonly #sessions: HistoryApplication['sessions'];
   readonly #times: { readonly [Key in keyof TimesPoint]: () => number };
   /** Oldest first. */
-  readonly #points: HistoryPoint[] = [];
+  readonly #points: HistoryPoint[];
   readonly minutes: MinuteRecord;
-  /** Length of the running minute until the last step. */
-  #minuteSeconds = 0;
+  /** The last step of an earlier process; 0 without one. */
+  readonly earlierSeq: number;
+  /** The running minute: its number since 1970, and its steps. */
+  #minute: number;
+  #minutePoints: HistoryPoint[] = [];
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
-  constructor({ statistics, sessions, totals: { counts } }: HistoryApplication) {
+  /** `earlier`: of an earlier process, oldest first. */
+  constructor(application: HistoryApplication, epochMs: number, earlier: readonly EndedMinute[] = []) {
+    const { name, statistics, sessions, totals } = application;
+    const { counts } = totals;
+    this.#name = name;
+    this.#minute = Math.floor(epochMs / MINUTE_MS);
+    this.#points = earlier.flatMap(({ points }) => points).map((point, at) => ({ ...point, seq: at + 1 }));
+    this.earlierSeq = this.#points.length;
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
-    this.minutes = new MinuteRecord(statistics);
+    this.minutes = new MinuteRecord(statistics, earlier);
     const { meters } = statistics.object.metrics();
     this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
     this.#sessions = sessions;
+    this.#created = createIncrease(() => sessions.created.count);
     this.#times = {
       ended: createIncrease(() => counts.ok + counts.clientErrors + counts.errors + counts.unanswered + counts.aborted),
       durationS: createIncrease(() => counts.durationS),
@@ -176,27 +202,42 @@ export class ApplicationHistory {
     };
   }
 
-  sample(shared: SharedPoint): void {
+  /** Returns the minute if it ends with this step. */
+  sample(shared: SharedPoint): EndedMinute | undefined {
     const { rpc, sba } = this.#calls;
     const calls = { rpc: rpc.sample(shared.seq), sba: sba.sample(shared.seq) };
     const { ended, durationS, clientWaitS } = this.#times;
     const times = { ended: ended(), durationS: durationS(), clientWaitS: clientWaitS() };
-    this.#points.push({ ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size, times });
-    if (this.#points.length > MAX_STEPS) this.#points.shift();
-    this.#minuteSeconds += shared.seconds;
-    if (shared.seq % STEPS_PER_MINUTE === 0) {
-      this.minutes.take({ epochMs: shared.epochMs, seconds: this.#minuteSeconds });
-      this.#minuteSeconds = 0;
-    }
+    const point = { ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size, times };
+    this.#points.push(point);
+    this.#minutePoints.push(point);
+    const isOld = ({ seq, epochMs }: HistoryPoint) => seq <= this.earlierSeq && epochMs < shared.epochMs - HOUR_MS;
+    while (this.#points.length > MAX_STEPS || this.#points.slice(0, 1).some(isOld)) this.#points.shift();
     this.p95 = {
-      now: medianP95(this.#points.slice(-STEPS_PER_MINUTE), 1),
+      now: medianP95(
+        this.#points.slice(-STEPS_PER_MINUTE).filter(({ seq }) => seq > this.earlierSeq),
+        1,
+      ),
       usual: medianP95(this.#points.slice(0, -STEPS_PER_MINUTE), MIN_USUAL_STEPS),
     };
+    const minute = Math.floor(shared.epochMs / MINUTE_MS);
+    return minute === this.#minute ? undefined : this.endMinute(minute);
+  }
+
+  /** `next`: number of the minute that begins. */
+  endMinute(next = this.#minute): EndedMinute {
+    const [points, time] = [this.#minutePoints, (this.#minute * MINUTE_MS) / MS_PER_S];
+    const epochMs = points.at(-1)?.epochMs ?? time * MS_PER_S;
+    const minute = this.minutes.take({ epochMs, seconds: sumOf(points.map(({ seconds }) => seconds)) });
+    this.#minute = next;
+    this.#minutePoints = [];
+    return { ...minute, application: this.#name, time, points, created: this.#created() };
   }
 
   /** `sinceStep`: seconds since the last step. */
   minutesOf(kind: NameKind, name: string, epochMs: number, sinceStep: number): readonly NameMinute[] {
-    return this.minutes.of(kind, name, { epochMs, seconds: this.#minuteSeconds + sinceStep });
+    const seconds = sumOf(this.#minutePoints.map((point) => point.seconds)) + sinceStep;
+    return this.minutes.of(kind, name, { epochMs, seconds });
   }
 
   pointsAfter(seq: number): readonly HistoryPoint[] {

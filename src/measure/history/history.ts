@@ -7,6 +7,7 @@ import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import {
   ApplicationHistory,
+  type EndedMinute,
   type HistoryApplication,
   type HistoryPoint,
   type SharedPoint,
@@ -32,7 +33,18 @@ export interface HistorySources extends MarkSources {
   readonly counters: ReadCounters;
   /** Counts from before a restart have been restored. */
   readonly isRestored: boolean;
+  readonly earlier?: Earlier | undefined;
 }
+
+/** The last hour of an earlier process, oldest first. */
+export interface Earlier {
+  readonly minutes: readonly EndedMinute[];
+  readonly marks: readonly Mark[];
+}
+
+/** Steps end this long after a multiple of 5 s by the wall clock, so that minutes end after its minutes. */
+const STEP_DELAY_MS = 10;
+const STEP_MS = STEP_SECONDS * MS_PER_S;
 
 interface OwnCounts {
   readonly aborted: CallsOfKinds;
@@ -59,6 +71,8 @@ export class History {
   seq = 0;
   #sampledNs: number;
   #timer: NodeJS.Timeout | undefined;
+  /** Gets the minutes that ended with a step, and all marks. */
+  onStep: ((minutes: readonly EndedMinute[], marks: readonly Mark[]) => void) | undefined;
 
   /** Create it after saved state has been loaded. */
   constructor(sources: HistorySources, clock: Clock) {
@@ -66,7 +80,12 @@ export class History {
     this.#clock = clock;
     this.startedEpochMs = clock.epochMs();
     this.#marks = new Marks(sources, clock);
-    this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
+    const { minutes, marks } = sources.earlier ?? { minutes: [], marks: [] };
+    for (const mark of marks) this.#marks.restore(mark);
+    const earlierOf = (name: string) => minutes.filter(({ application }) => application === name);
+    const create = (one: HistoryApplication) => new ApplicationHistory(one, this.startedEpochMs, earlierOf(one.name));
+    this.#applications = new Map(sources.applications.map((one) => [one.name, create(one)]));
+    this.seq = Math.max(0, ...Array.from(this.#applications.values(), ({ earlierSeq }) => earlierSeq));
     this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
     const { aborted, unanswered } = sources.own;
@@ -79,11 +98,24 @@ export class History {
 
   /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */
   start(shield: (work: () => void) => void): void {
-    this.#timer = setInterval(() => shield(() => this.sample()), STEP_SECONDS * 1_000).unref();
+    const sinceStepMs = (this.#clock.epochMs() - STEP_DELAY_MS) % STEP_MS;
+    // A timer may fire a little early; then the next step is not a very short one.
+    const waitMs = STEP_MS - sinceStepMs + (sinceStepMs > STEP_MS / 2 ? STEP_MS : 0);
+    this.#timer = setTimeout(() => {
+      shield(() => this.sample());
+      this.start(shield);
+    }, waitMs).unref();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
+  }
+
+  /** Ends the running minute early, when all counting has ended. */
+  end(): void {
+    this.sample();
+    const ended = Array.from(this.#applications.values(), (application) => application.endMinute());
+    this.onStep?.(ended, this.marks);
   }
 
   /** At most 200, oldest first. Includes changes since the last step. */
@@ -136,10 +168,11 @@ export class History {
       ...this.#jvm.sample(this.#sources.jvm.state),
     };
     this.#minute = [...this.#minute, point].slice(-STEPS_PER_MINUTE);
-    for (const application of this.#applications.values()) application.sample(point);
+    const ended = Array.from(this.#applications.values()).flatMap((application) => application.sample(point) ?? []);
     this.#recent.take();
-    this.#marks.check();
     this.seq = point.seq;
+    const { marks } = this;
+    this.onStep?.(ended, marks);
   }
 
   /** Steps later than `since`, oldest first; all if `since` is beyond the newest, as it is of an earlier process. */

@@ -16,7 +16,7 @@ export interface MarkSources {
 export type UpstreamCondition = Upstream['condition'];
 
 export type MarkKind =
-  | ('start' | 'restored' | 'drain' | 'reload' | 'verdict')
+  | ('start' | 'restored' | 'drain' | 'reload' | 'verdict' | 'note' | 'history')
   | ('upstreamLost' | 'upstreamBack' | 'jvmLost' | 'jvmBack' | 'jvmRestart');
 
 /** An event, e.g. `{ epochMs: 1793966400000, kind: 'reload', text: 'The configuration was reloaded.' }`. */
@@ -57,7 +57,11 @@ export class Marks {
 
   /** Returns the mark, whose end may be set later. */
   add(kind: MarkKind, text: string, epochMs = this.#clock.epochMs()): Mark {
-    const mark = { epochMs, kind, text };
+    return this.restore({ epochMs, kind, text });
+  }
+
+  /** Adds a mark of an earlier process. */
+  restore(mark: Mark): Mark {
     this.all.push(mark);
     if (this.all.length > MAX_MARKS) {
       this.all.shift();

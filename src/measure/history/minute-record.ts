@@ -54,7 +54,8 @@ export const HEAT_BOUNDS_S: readonly number[] = Array.from({ length: 21 }, (_, a
 );
 const HEAT_BUCKETS = HEAT_BOUNDS_S.map((bound) => bucketOf(Math.round(bound * US_PER_S), FINE_PER_OCTAVE));
 
-interface Rows {
+/** The names of one kind in one minute; `''` stands for calls without a name. */
+export interface NameRows {
   readonly names: readonly string[];
   /** Where the cells of each name end. */
   readonly ends: readonly number[];
@@ -62,10 +63,11 @@ interface Rows {
   readonly cells: Float64Array;
 }
 
-interface Minute {
+export interface Minute {
+  /** Its end, in milliseconds since 1970. */
   readonly epochMs: number;
   readonly seconds: number;
-  readonly kinds: Readonly<Record<NameKind, Rows>>;
+  readonly kinds: Readonly<Record<NameKind, NameRows>>;
 }
 
 export class MinuteRecord {
@@ -76,12 +78,14 @@ export class MinuteRecord {
   /** Minutes that went early, for want of room. */
   dropped = 0;
 
-  constructor(sources: MinuteSources) {
+  /** `earlier`: of an earlier process, oldest first. */
+  constructor(sources: MinuteSources, earlier: readonly Minute[] = []) {
     this.#sources = sources;
+    for (const { epochMs, seconds, kinds } of earlier) this.#keep({ epochMs, seconds, kinds });
   }
 
   /** Ends a minute for all names. */
-  take(minute: Pick<Minute, 'epochMs' | 'seconds'>): void {
+  take(minute: Pick<Minute, 'epochMs' | 'seconds'>): Minute {
     const { rpc, sba, object } = this.#sources;
     const kinds = {
       rpc: collectRows(rpc.countsByName, (calls) => encode(calls.minute.take())),
@@ -89,8 +93,13 @@ export class MinuteRecord {
       object: collectRows(object.objects, (values) => encodeValues(values.minute.take())),
     };
     const taken = { ...minute, kinds };
-    this.#minutes.push(taken);
-    this.bytes += bytesOf(taken);
+    this.#keep(taken);
+    return taken;
+  }
+
+  #keep(minute: Minute): void {
+    this.#minutes.push(minute);
+    this.bytes += bytesOf(minute);
     if (this.#minutes.length > MAX_MINUTES) this.#dropOldest();
     while (this.bytes > MAX_BYTES && this.#minutes.length > 1) {
       this.#dropOldest();
@@ -118,13 +127,16 @@ export class MinuteRecord {
   }
 }
 
-function collectRows<Counts>(byName: ReadonlyMap<string, Counts>, rowOf: (counts: Counts) => readonly number[]): Rows {
+function collectRows<Counts>(
+  byName: ReadonlyMap<string, Counts>,
+  rowOf: (counts: Counts) => readonly number[],
+): NameRows {
   const names: string[] = [];
   const ends: number[] = [];
   const cells: number[] = [];
   for (const [name, counts] of byName) {
     const row = rowOf(counts);
-    if (row.length === 0 || name === '') continue;
+    if (row.length === 0) continue;
     for (const cell of row) cells.push(cell);
     names.push(name);
     ends.push(cells.length);
@@ -142,15 +154,21 @@ function encodeValues(values: number): readonly number[] {
   return values === 0 ? [] : [values];
 }
 
-function readRow({ names, ends, cells }: Rows, name: string): readonly number[] {
+function readRow({ names, ends, cells }: NameRows, name: string): readonly number[] {
   const at = names.indexOf(name);
   return at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
 }
 
 function describe(kind: NameKind, row: readonly number[]): Omit<NameMinute, 'epochMs' | 'seconds'> {
   const values = kind === 'object' ? (row[0] ?? 0) : 0;
-  const [ok = 0, clientErrors = 0, errors = 0, late = 0, maxNs = 0, ...buckets] = kind === 'object' ? [] : row;
-  return { ok, clientErrors, errors, late, values, ...readDurations({ maxNs, buckets }) };
+  const { maxNs, buckets, ...counts } = decode(kind === 'object' ? [] : row);
+  return { ...counts, values, ...readDurations({ maxNs, buckets }) };
+}
+
+/** `row`: the cells of a call. */
+export function decode(row: Iterable<number>): MinuteReading {
+  const [ok = 0, clientErrors = 0, errors = 0, late = 0, maxNs = 0, ...buckets] = row;
+  return { ok, clientErrors, errors, late, maxNs, buckets };
 }
 
 function readDurations({ maxNs, buckets }: Pick<MinuteReading, 'maxNs' | 'buckets'>) {
@@ -165,13 +183,23 @@ function readDurations({ maxNs, buckets }: Pick<MinuteReading, 'maxNs' | 'bucket
     count += times;
   });
   if (count === 0) return { p50: null, p95: null, max: null, heat: [] };
+  const [p50 = null, p95 = null] = percentilesOf(mergedBuckets([sparse]), count, maxNs, [500, 950]);
+  return { p50, p95, max: maxNs / NS_PER_S, heat };
+}
+
+/** Percentiles of `count` durations, in seconds. `permilles` ascend. `perOctave`: of the buckets. */
+export function percentilesOf(
+  bucketAtRank: (rank: number) => number,
+  count: number,
+  maxNs: number,
+  permilles: readonly number[],
+  perOctave = FINE_PER_OCTAVE,
+): number[] {
   const max = maxNs / NS_PER_S;
-  const bucketAtRank = mergedBuckets([sparse]);
-  const at = (permille: number) => {
+  return permilles.map((permille) => {
     const rank = Math.ceil((permille * count) / 1_000);
-    return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), FINE_PER_OCTAVE) / US_PER_S);
-  };
-  return { p50: at(500), p95: at(950), max, heat };
+    return rank === count ? max : Math.min(max, middleOf(bucketAtRank(rank), perOctave) / US_PER_S);
+  });
 }
 
 function bytesOf({ kinds }: Minute): number {

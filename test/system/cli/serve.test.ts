@@ -37,6 +37,9 @@ class HeldSidecar implements Servable, Stoppable {
   report = async () => Readable.from(['{}']);
   dumpThreads = async () => '';
   top = () => '{}';
+  history = undefined as never;
+  summarize = async () => undefined as never;
+  archive = undefined as never;
   outlivesProcess = () => false;
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');

@@ -2,8 +2,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { ARCHIVE_METRICS } from '../../../src/archive/archive-metrics.ts';
 import { DEFINITIONS } from '../../../src/base/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
+import { NO_SQLITE } from '../../support/archive/minutes.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
@@ -76,6 +78,7 @@ const sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
   listen: { tls: pair },
   monitor: { auth: { tokensFile: folder.write('tokens', line) } },
   state: { file: path.join(folder.path, 'state'), interval: '1s' },
+  history: { file: path.join(folder.path, 'history.db') },
   accessLog: { file: path.join(folder.path, 'access.log') },
   otlp: { endpoint: origin, traces: { enabled: true } },
   jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
@@ -86,7 +89,8 @@ for (const path of ['rpc/E.Demo/Quick', 'sba/E.Files/Download', 'object/H.Level'
 let metrics = '';
 const isWhole = async () => {
   metrics = (await read('/metrics')).body;
-  return metrics.includes('jvm_classes_currently_loaded') && metrics.includes('d2_sidecar_state_last_save_seconds ');
+  const last = ['jvm_classes_currently_loaded', 'd2_sidecar_state_last_save_seconds '];
+  return [...last, ...(NO_SQLITE ? [] : ['d2_sidecar_history_file_bytes '])].every((name) => metrics.includes(name));
 };
 await vi.waitUntil(isWhole, { timeout: 15_000, interval: 100 });
 
@@ -100,6 +104,7 @@ const NOT_SHOWN = [
   'd2_sidecar_otlp_up', // Nothing has been sent yet.
   'd2_sidecar_stop_left_seconds', // It does not stop.
   'd2_sidecar_upstream_tls_failures_total', // The upstream speaks no TLS.
+  ...(NO_SQLITE ? ARCHIVE_METRICS.map(({ name }) => name) : []),
 ];
 
 describe('/metrics', () => {

@@ -49,6 +49,8 @@ type Statuses = readonly [none: number, wrong: number, metrics: number, sessions
 const OPEN: Statuses = [200, 200, 200, 200];
 const NUMBERS: Statuses = [401, 401, 200, 200];
 const ALL: Statuses = [401, 401, 403, 200];
+/** Without `history.file`. */
+const NO_HISTORY: Statuses = [401, 401, 503, 503];
 const NOT_THERE: Statuses = [401, 401, 404, 404];
 const MALFORMED: Statuses = [401, 401, 400, 400];
 
@@ -64,6 +66,7 @@ const ROUTES: readonly (readonly [Statuses, readonly string[]])[] = [
     ['rpc', 'sba', 'objects'].flatMap((table) => [table, `${table}/:name`]).map((path) => `/live/:application/${path}`),
   ],
   [NUMBERS, [`${BASE}/d2/verdict`]],
+  [NO_HISTORY, ['history', 'history.csv', 'history/marks'].map((path) => `${BASE}/${path}`)],
   [NUMBERS, METRICS.map((path) => `${BASE}/metrics/${path}`)],
   [ALL, ['sessions', 'sessions/:id', 'unclassified'].map((table) => `/live/:application/${table}`)],
   [ALL, ['sessions', 'calls', 'calls/slowest'].map((path) => `${BASE}/d2/${path}`)],

@@ -138,7 +138,14 @@ const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, objec
 const history = new History(
   {
     ...sources,
-    applications: [{ name: 'smartWeb', statistics: measured, totals: sources.totals, sessions: { size: SESSIONS } }],
+    applications: [
+      {
+        name: 'smartWeb',
+        statistics: measured,
+        totals: sources.totals,
+        sessions: { size: SESSIONS, created: { count: 0 } },
+      },
+    ],
   },
   sources.clock,
 );

@@ -6,7 +6,7 @@ import { HELP } from '../../../src/cli/help.ts';
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
 const COMMANDS =
-  'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd, print, service';
+  'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, note, history, summary, top, passwd, print, service';
 const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
@@ -30,6 +30,10 @@ it.each<[string, unknown]>([
   ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
   ['service install --config f', { kind: 'service', flags: { config: 'f' }, action: 'install' }],
+  ['note index added', { kind: 'note', flags: {}, text: 'index added' }],
+  ['history backup f --pid 7', { kind: 'history', flags: { pid: 7 }, file: 'f' }],
+  ['summary', { kind: 'summary', flags: {}, sinceMs: 604_800_000 }],
+  ['summary --since 24h', { kind: 'summary', flags: {}, sinceMs: 86_400_000 }],
   ['print schema', { kind: 'print', flags: {}, name: 'schema' }],
   ['passwd ann', { kind: 'passwd', flags: {}, name: 'ann', role: 'metrics', isToken: false, file: undefined }],
   [
@@ -59,6 +63,9 @@ it.each([
   ['health --monitor no', '--monitor: got "no", expected host:port, :port, [v6]:port or a port from 0 to 65535'],
   ['health --monitor :1 --pid 7', '--monitor: cannot be combined with --control, --pid or --config'],
   ['drain --listen :1', '--listen: not a flag of drain; it belongs to d2-sidecar without a command, check, learn'],
+  ['note', 'note: got 0 characters, expected a text of 1 to 200, e.g. "index added"'],
+  ['history backup', 'history: expected "history backup FILE", with the path of a new file'],
+  ['summary --since 5m', '--since: got "5m", expected a time of an hour or more such as 24h, 7d or 30d'],
   ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
   ...['0', '-1', 'soon', '1e3', '10081'].map((minutes): [string, string] => [
     `learn --minutes=${minutes}`,

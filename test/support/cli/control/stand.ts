@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach } from 'vitest';
+import { SidecarError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/logger.ts';
 import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
@@ -49,6 +50,16 @@ export class NotingTarget implements Controllable {
 
   top(): string {
     return '{}\n';
+  }
+
+  readonly history = undefined as never;
+
+  summarize(): Promise<never> {
+    return Promise.reject(new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history'));
+  }
+
+  get archive(): never {
+    throw new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history');
   }
 
   drain(): void {

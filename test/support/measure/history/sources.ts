@@ -20,7 +20,7 @@ export interface Sources extends Changeable<HistorySources> {
     unanswered: { rpc: number; sba: number; object: number };
     comet: { holds: { now: number } };
   };
-  readonly sessions: { size: number };
+  readonly sessions: { size: number; created: { count: number } };
   readonly totals: CallTotals;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
@@ -37,7 +37,7 @@ export function createSources({ maxNames = 100 } = {}): Sources {
   );
   const none = { rpc: 0, sba: 0, object: 0 };
   const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
-  const sessions = { size: 0 };
+  const sessions = { size: 0, created: { count: 0 } };
   const totals = new CallTotals();
   return {
     ...{ clock, statistics, counts, sessions, totals },

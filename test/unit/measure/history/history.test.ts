@@ -132,7 +132,7 @@ describe('the history', () => {
       clock.advanceMs(ms);
       vi.advanceTimersByTime(ms);
     };
-    const timers = vi.spyOn(globalThis, 'setInterval');
+    const timers = vi.spyOn(globalThis, 'setTimeout');
     history.start((work) => {
       guarded.push('guarded');
       work();
@@ -147,7 +147,12 @@ describe('the history', () => {
 
   it('keeps applications apart', () => {
     const [first, second] = [createSources(), createSources()];
-    const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 }, totals: second.totals };
+    const other = {
+      name: 'other',
+      statistics: second.statistics,
+      sessions: { size: 9, created: { count: 0 } },
+      totals: second.totals,
+    };
     const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
     second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
     first.clock.advanceMs(5_000);

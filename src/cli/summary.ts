@@ -1,0 +1,67 @@
+/** `d2-sidecar summary`: the last days as a text that fits a mail, from the history of a running sidecar. */
+import type { Compared, Summary, SummaryOfApplication } from '../archive/summarize.ts';
+import { MS_PER_S } from '../base/clock.ts';
+import type { Environment } from '../config/environment.ts';
+import { askSidecar } from './ask-sidecar.ts';
+import type { FlagsOf } from './command-line.ts';
+import { requestSummary } from './control/control-client.ts';
+import type { Output } from './output.ts';
+
+const BYTES_PER_MB = 1_000_000;
+
+/** Throws like `askSidecar`. */
+export async function summary({ flags, sinceMs }: FlagsOf<'summary'>, env: Environment, output: Output) {
+  const found = await askSidecar(flags, env, output, (socket) => requestSummary(socket, sinceMs / MS_PER_S));
+  output.out(`${[...formatSummary(found)].join('\n')}\n`);
+  return 0;
+}
+
+export function* formatSummary({ from, to, applications, marks }: Summary): Generator<string> {
+  yield `${formatTime(from)} to ${formatTime(to)} UTC; in parentheses: as much time before`;
+  for (const application of applications) yield* formatApplication(application);
+  const outages = marks.filter(({ kind }) => kind === 'upstreamLost');
+  yield `\nOutages of the application server: ${outages.length}`;
+  for (const { epochMs, endEpochMs, text } of outages.slice(-20)) {
+    const length = endEpochMs === undefined ? 'lasts' : formatLength(endEpochMs - epochMs);
+    yield `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(7)} ${text}`;
+  }
+  const lengths = new Map<string, number>();
+  for (const { kind, text, epochMs, endEpochMs = to * MS_PER_S } of marks)
+    if (kind === 'verdict') lengths.set(text, (lengths.get(text) ?? 0) + endEpochMs - epochMs);
+  if (lengths.size > 0) yield '\nVerdicts by time';
+  for (const [text, ms] of [...lengths].sort(([, one], [, other]) => other - one))
+    yield `  ${formatLength(ms).padEnd(7)} ${text}`;
+}
+
+function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplication): Generator<string> {
+  yield `\n/${name}`;
+  for (const [kind, { now, before }] of Object.entries({ RPC: rpc, SBA: sba })) {
+    if (now.count + before.count === 0) continue;
+    const counts = `${now.count} calls (${before.count}), ${now.errors} errors (${before.errors})`;
+    yield `  ${kind}: ${counts}, p95 ${formatP95({ now, before })}`;
+  }
+  const { sessions, heapUsed, gcPauseMs, seconds } = totals;
+  yield `  Sessions at most: ${sessions ?? 0}; measured for ${formatLength((seconds ?? 0) * MS_PER_S)}`;
+  if (heapUsed !== null) {
+    const heap = `heap at most ${Math.round(heapUsed / BYTES_PER_MB)} MB`;
+    yield `  JVM: ${heap}, collectors paused it for ${gcPauseMs === null ? 'an unknown time' : formatLength(gcPauseMs)}`;
+  }
+  if (slowest.length > 0) yield '  Slowest by p95';
+  for (const one of slowest) yield `    ${one.name.padEnd(40)} ${formatP95(one)}, ${one.now.count} calls`;
+}
+
+function formatP95({ now, before }: Compared): string {
+  const format = ({ p95 }: Compared['now']) => (p95 === null ? '-' : `${Number((p95 * MS_PER_S).toPrecision(3))} ms`);
+  return `${format(now)} (${format(before)})`;
+}
+
+function formatTime(seconds: number): string {
+  return new Date(seconds * MS_PER_S).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** In the largest unit of which there are two, e.g. `90 min`. */
+function formatLength(ms: number): string {
+  const units = { d: 86_400_000, h: 3_600_000, min: 60_000, s: MS_PER_S };
+  const [unit, length] = Object.entries(units).find(([, each]) => ms >= 2 * each) ?? ['s', MS_PER_S];
+  return `${Math.round(ms / length)} ${unit}`;
+}

@@ -1,0 +1,102 @@
+/** `{base}/history`, `history.csv` and `history/marks`: what is on disk (archive/). */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { HistoryRows } from '../archive/queries.ts';
+import { MS_PER_S } from '../base/clock.ts';
+import { SidecarError } from '../base/errors.ts';
+import { Problem } from '../base/problem.ts';
+import { sanitizeText } from '../base/shown-text.ts';
+import { parseDurationMs } from '../config/duration.ts';
+import { NUMBERS } from './guard.ts';
+import { jsonWithMember, renderList } from './json-pieces.ts';
+import type { LoopShare } from './loop-share.ts';
+import type { MonitoredLive } from './monitored.ts';
+import { isPretty, sendPieces } from './send.ts';
+
+const ISO = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+export function addHistoryRoutes(
+  server: FastifyInstance,
+  { base, application }: { readonly base: string; readonly application: string },
+  live: MonitoredLive,
+  share: LoopShare,
+): void {
+  const read = async (request: FastifyRequest) => {
+    const { range, name } = parseQuery(request, live);
+    const rows = await orUnavailable(async () => await live.archive?.().ask('read', application, name, range));
+    if (rows === undefined) throw new Problem(404, `The history has no "${name.split(';', 1)[0]}".`);
+    return { range, rows };
+  };
+  server.get(`${base}/history`, NUMBERS, async (request, reply) => {
+    const { range, rows } = await read(request);
+    const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: rows.columns };
+    return sendPieces(
+      request,
+      reply,
+      jsonWithMember(head, 'rows', renderList(eachRow(rows), isPretty(request))),
+      share,
+    );
+  });
+  server.get(`${base}/history.csv`, NUMBERS, async (request, reply) => {
+    const { rows } = await read(request);
+    return sendPieces(request, reply, renderCsv(rows), share, 'text/csv; charset=utf-8; header=present');
+  });
+  server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
+    const { from, to } = parseQuery(request, live).range;
+    const marks = (await orUnavailable(async () => await live.archive?.().ask('marks', from, to))) ?? [];
+    const listed = marks.map(({ epochMs, endEpochMs, kind, text }) => ({
+      time: formatIso(epochMs / MS_PER_S),
+      until: endEpochMs === undefined ? null : formatIso(endEpochMs / MS_PER_S),
+      ...{ kind, text },
+    }));
+    return sendPieces(request, reply, renderList(listed, isPretty(request)), share);
+  });
+}
+
+async function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof SidecarError ? new Problem(503, error.message) : error;
+  }
+}
+
+/** Seconds since 1970. Throws 400. */
+function parseQuery({ query }: FastifyRequest, { clock }: MonitoredLive) {
+  const { from = '-1h', to = '-0s', name = 'rpc' } = query as Readonly<Record<string, unknown>>;
+  const now = clock.epochMs() / MS_PER_S;
+  const range = { from: parseTime('from', from, now), to: parseTime('to', to, now), now };
+  if (range.from >= range.to) throw new Problem(400, 'The parameter "from" must be before "to".');
+  if (typeof name !== 'string')
+    throw new Problem(400, 'The parameter "name" must be one name such as rpc or rpc.E.Demo.Run.');
+  return { range, name: sanitizeText(name) };
+}
+
+function parseTime(key: string, written: unknown, now: number): number {
+  // A plus sign in a query means a space.
+  const text = typeof written === 'string' ? written.replace(' ', '+') : '';
+  const agoMs = text.startsWith('-') ? parseDurationMs(text.slice(1)) : undefined;
+  if (agoMs !== undefined) return Math.max(0, now - agoMs / MS_PER_S);
+  const [isIso, zone] = ISO.exec(text) ?? [];
+  const epochMs =
+    isIso === undefined ? Number.NaN : Date.parse(text.includes('T') && zone === undefined ? `${text}Z` : text);
+  if (Number.isNaN(epochMs))
+    throw new Problem(400, `The parameter "${key}" must be a time such as 2026-03-01T08:00:00Z or -7d.`);
+  return epochMs / MS_PER_S;
+}
+
+function formatIso(seconds: number): string {
+  return new Date(seconds * MS_PER_S).toISOString();
+}
+
+function* eachRow({ columns, values }: HistoryRows): Generator<(string | number | null)[]> {
+  for (let at = 0; at < values.length; at += columns.length) {
+    const [time = 0, ...numbers] = values.subarray(at, at + columns.length);
+    yield [formatIso(time), ...numbers.map((number) => (Number.isNaN(number) ? null : number))];
+  }
+}
+
+/** RFC 4180. */
+function* renderCsv(rows: HistoryRows): Generator<string> {
+  yield `${rows.columns.join(',')}\r\n`;
+  for (const row of eachRow(rows)) yield `${row.map((value) => value ?? '').join(',')}\r\n`;
+}
