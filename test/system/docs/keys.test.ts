@@ -43,7 +43,7 @@ const IN_ANSWERS = /^sessions\.|^jvm\.(?:memory|classloader|garbagecollector)\.|
 const FOREIGN_WORDS: ReadonlySet<string> = new Set(['createTime', 'keepAliveTimeout', 'subPath']);
 
 /** Programs of the project with flags of their own, and the file that reads them. */
-const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'Dockerfile'];
+const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'scripts/release.mjs', 'Dockerfile'];
 
 /** All `d2_…` names: families, their parts, and recording rules. */
 const series: ReadonlySet<string> = new Set([

@@ -183,7 +183,7 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
 it('the view of a name has its minutes, its errors by status, who calls it, and its calls; that of a session its calls', async () => {
   const stand = await started();
   await call(stand, RUN, 'ann');
-  steps(stand, 12);
+  stand.sidecar.history.end();
   for (const path of [RUN, RUN, 'rpc/E.Demo/Fail']) await call(stand, path, 'bob');
   const held = restCall(stand.port, 'rpc/E.Demo/Never', 'bob', {}).catch(() => undefined);
   await until('a call runs', () => stand.sidecar.reporter.open === 1);
