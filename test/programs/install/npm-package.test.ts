@@ -4,6 +4,7 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import forge from 'node-forge';
@@ -159,6 +160,7 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       },
       accessLog: { file: accessLog, others: true },
       state: { file: state },
+      history: { file: path.join(path.dirname(state), 'history.db') },
     });
     const sidecar = await start(['--config', file, ...FREE], { NOTIFY_SOCKET: '/nowhere' });
     const { listen, monitor } = sidecar;
@@ -181,6 +183,12 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     expect((await run('top', '--once')).stdout).toContain('No calls are running.');
     expect(await run('verdict')).toMatchObject({ code: expect.any(Number), stdout: expect.stringMatching(/\.\n$/) });
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
+    await expectCode(0, 'note', 'index added');
+    // Node.js 20 has no SQLite.
+    const code = isBuiltin('node:sqlite') ? 0 : 1;
+    await expectCode(code, 'summary', '--since', '1d');
+    await expectCode(code, 'history', 'backup', path.join(installed.folder, 'copy.db'));
+    await expectCode(64, 'service', 'status');
     for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);
     expect(await sidecar.ended).toBe(0);
     expect(readFileSync(accessLog, 'utf8')).toContain('E.Demo.TestInOut');
