@@ -84,7 +84,8 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
     expect(counts).toEqual(below(expected.global, 'sessions', 'rpc', 'sba', 'object'));
     await shutDown(sidecar);
     const files = readdirSync(windows.folder).filter((name) => name.startsWith('přístup.log'));
-    const lines = files.flatMap((name) => readFileSync(at(name), 'utf8').trimEnd().split('\n'));
+    // The last file is empty if the one before has just been filled.
+    const lines = files.flatMap((name) => readFileSync(at(name), 'utf8').match(/.+/g) ?? []);
     const kinds = lines.map((line) => (JSON.parse(line) as { kind: string }).kind);
     expect(files.length).toBeGreaterThan(3);
     for (const kind of ['rpc', 'sba']) expect(kinds.filter((one) => one === kind)).toHaveLength(counts[kind] ?? -1);
