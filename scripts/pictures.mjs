@@ -5,9 +5,10 @@
  * the view of a call. Beside them it writes the digest of the page's source, by which a test knows whether they are of this version.
  *
  * Exit code 1 if the page lacks an item of the demo.
- * D2S_CHROMIUM is the path of Chromium, by default /usr/bin/chromium. Needs a build, and java for the charts of the JVM.
+ * D2S_CHROMIUM is the path of Chromium, by default /usr/bin/chromium. Needs a build, and java for the charts of the JVM. Debian's optipng
+ * makes the pictures smaller, if it is installed.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -90,7 +91,9 @@ async function takePictures(address) {
         await page.getByRole('link', { name: picture.call, exact: true }).first().click();
         await rowsOf(page, 'Who calls it').first().waitFor();
       }
-      await page.screenshot({ path: path.join(folder, `${picture.name}.png`) });
+      const file = path.join(folder, `${picture.name}.png`);
+      await page.screenshot({ path: file });
+      spawnSync('optipng', ['-quiet', file]);
     });
   }
   writeFileSync(path.join(folder, 'page.sha256'), `${digestPage()}\n`);
