@@ -13,7 +13,7 @@ export const PACKAGES = {
   Chromium: ['chromium'],
   collectd: ['collectd-core', 'libyajl2', 'libcurl3-gnutls'],
   curl: ['curl'],
-  'dpkg, rpm and systemd, as root': ['systemd', 'perl', 'rpm', 'cpio', 'curl'],
+  'dpkg, rpm and systemd, as root': ['systemd', 'debootstrap', 'rpm', 'cpio'],
   'fresh machines, as root': ['systemd', 'procps', 'tomcat10', 'prometheus'],
   haproxy: ['haproxy'],
   'Helm’s engine in Go': ['golang-go', 'golang-github-masterminds-sprig-dev', 'golang-k8s-sigs-yaml-dev'],

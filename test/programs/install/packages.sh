@@ -1,14 +1,14 @@
 #!/bin/bash
-# bash packages.sh deb|rpm PACKAGE NEWER-PACKAGE FOLDER, as root in namespaces of its own for mounts and processes (packages.test.ts):
-# installs, starts, upgrades, removes and purges the package by dpkg or rpm, on this machine's files without Node.js, with all changes
-# isolated. FOLDER is an empty one. Prints a line for each check that passes; the first failing one ends it with 1.
+# bash packages.sh deb|rpm PACKAGE NEWER-PACKAGE FOLDER BASE, as root in namespaces of its own for mounts and processes (packages.test.ts):
+# installs, starts, upgrades, removes and purges the package by dpkg or rpm, in the new Debian of the folder BASE, which stays as it is.
+# FOLDER is an empty one. Prints a line for each check that passes; the first failing one ends it with 1.
 set -euo pipefail
-format=$1 package=$2 newer=$3 folder=$4
+format=$1 package=$2 newer=$3 folder=$4 base=$5
 here=$(dirname "$(readlink -f "$0")")
 
 mount -t tmpfs none "$folder"
 mkdir "$folder"/{upper,work,root}
-mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
 root=$folder/root
 for shared in /proc /dev; do mount --rbind "$shared" "$root$shared"; done
 mount -t tmpfs none "$root/tmp"
@@ -16,12 +16,10 @@ chmod 1777 "$root/tmp"
 cp "$package" "$root/tmp/package"
 cp "$newer" "$root/tmp/newer"
 cp "$here/notify-socket.pl" "$root/tmp"
-rm -f "$root"/usr/{,local/}bin/node{,js}
 
 cat > "$root/tmp/inside.sh" <<'INSIDE'
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
-unset NOTIFY_SOCKET
 
 say() { echo "ok: $*"; }
 is() { [[ $2 == "$3" ]] || { echo "$1: got '$2', expected '$3'" >&2; exit 1; }; }
@@ -176,4 +174,5 @@ quietly purge_package
 is 'the user' "$(getent passwd d2-sidecar || true)" ''
 say 'purged, with nothing left'
 INSIDE
-chroot "$root" /bin/bash /tmp/inside.sh "$format"
+# Variables of this machine name files of it.
+env -i "$(type -P chroot)" "$root" /bin/bash /tmp/inside.sh "$format"

@@ -19,7 +19,7 @@ const FORMATS = ['deb', 'rpm'] as const;
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 const canAnalyze = has('systemd-analyze');
 const canBuild = ['dpkg-deb', 'rpmbuild', 'rpm2cpio', 'cpio'].every(has);
-const canInstall = canBuild && process.getuid?.() === 0 && has('unshare') && has('systemd-notify') && has('curl');
+const canInstall = canBuild && process.getuid?.() === 0 && ['unshare', 'debootstrap'].every(has);
 isAvailable('dpkg, rpm and systemd, as root', canInstall && canAnalyze);
 
 const folder = temporaryFolder(deferTo(afterAll));
@@ -47,6 +47,17 @@ async function make(name: string, version: string, executable = standIn): Promis
 const linesOf = async (program: string, ...args: readonly string[]) =>
   (await succeed(program, args, folder)).stdout.trim().split('\n');
 const unzip = (file: string) => gunzipSync(readFileSync(file)).toString('utf8');
+
+/** A new Debian with what its administrators have and these packages need, from where this machine has its own. */
+async function bootstrap(): Promise<string> {
+  const base = path.join(folder, 'base');
+  const packages = 'adduser,curl,libatomic1,libstdc++6,rpm,systemd';
+  const line = `. /etc/os-release
+    site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $VERSION_CODENAME" | head -1)
+    debootstrap --variant=minbase --include=${packages} "$VERSION_CODENAME" '${base}' "$site"`;
+  await succeed('bash', ['-c', line], folder);
+  return base;
+}
 
 describe('the systemd unit', () => {
   it.skipIf(!canAnalyze)('has the documented exposure, below 2.5 by systemd-analyze', async () => {
@@ -172,9 +183,9 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
   });
 
   it.skipIf(!canInstall)(
-    'are installed on a machine without Node.js, started by the unit, upgraded, removed and purged',
+    'are installed on a new Debian without Node.js, started by the unit, upgraded, removed and purged',
     async () => {
-      const executable = await makeExecutable(folder, copy);
+      const [base, executable] = await Promise.all([bootstrap(), makeExecutable(folder, copy)]);
       const older = await make('older', '0.0.1-rc.1', executable);
       // So that an upgrade has to choose between the new file and the edited one.
       appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
@@ -192,7 +203,7 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
         mkdirSync(place);
         const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
         const script = path.join(import.meta.dirname, 'packages.sh');
-        const words = [script, format, older[i] ?? '', newer[i] ?? '', place];
+        const words = [script, format, older[i] ?? '', newer[i] ?? '', place, base];
         const { code, stdout, stderr } = await run('unshare', [...namespaces, 'bash', ...words]);
         expect(stderr).toBe('');
         expect(stdout.split('\n')).toEqual([
