@@ -90,6 +90,11 @@ export class Archive {
     };
   }
 
+  /** Why the file is not written now; undefined if it is. */
+  get failure(): string | undefined {
+    return this.#isFailing ? (this.#failure?.text ?? 'The history cannot be written.') : undefined;
+  }
+
   /** Minutes that wait for the disk. */
   get queued(): number {
     return this.#queue.length;

@@ -10,6 +10,7 @@ import type { Earlier } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import { decode, type NameRows } from '../measure/history/minute-record.ts';
 import type { MinuteReading } from '../metrics/minute-calls.ts';
+import { compareNames, findSlower } from './compare.ts';
 import { IS_LASTING, readMarks, readRows, type Sql } from './queries.ts';
 import type { Database, Statement } from './sqlite.ts';
 import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from './step-row.ts';
@@ -89,6 +90,8 @@ export class Store {
   // Times are in seconds since 1970.
   readonly read = (...query: Tail<typeof readRows>) => readRows(this.#sql, ...query);
   readonly marks = (...range: Tail<typeof readMarks>) => readMarks(this.#sql, ...range);
+  readonly compare = (...query: Tail<typeof compareNames>) => compareNames(this.#sql, ...query);
+  readonly findSlower = (...query: Tail<typeof findSlower>) => findSlower(this.#sql, ...query);
   readonly summarize = (...range: Tail<typeof summarize>) => summarize(this.#sql, ...range);
 
   /** Into an empty file. */

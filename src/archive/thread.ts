@@ -13,7 +13,10 @@ export interface WorkerOptions extends StoreLimits {
   readonly file: string;
 }
 
-export type StoreCalls = Pick<Store, 'write' | 'begin' | 'read' | 'marks' | 'summarize' | 'backUp'> & {
+export type StoreCalls = Pick<
+  Store,
+  'write' | 'begin' | 'read' | 'marks' | 'compare' | 'findSlower' | 'summarize' | 'backUp'
+> & {
   close(): void;
 };
 

@@ -1,5 +1,6 @@
 /** `d2-sidecar summary`: the last days as a text that fits a mail, from the history of a running sidecar. */
-import type { Compared, Summary, SummaryOfApplication } from '../archive/summarize.ts';
+import type { Compared } from '../archive/period.ts';
+import type { Summary, SummaryOfApplication } from '../archive/summarize.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';

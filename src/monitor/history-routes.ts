@@ -1,5 +1,6 @@
-/** `{base}/history`, `history.csv` and `history/marks`: what is on disk (archive/). */
+/** `{base}/history` and the routes below it: what is on disk (archive/). */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { NameChange } from '../archive/compare.ts';
 import type { HistoryRows } from '../archive/queries.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
@@ -12,6 +13,8 @@ import type { LoopShare } from './loop-share.ts';
 import type { MonitoredLive } from './monitored.ts';
 import { isPretty, sendPieces } from './send.ts';
 
+const PERIOD = ['count', 'errors', 'p50', 'p95'] as const;
+const NAME_COLUMNS = ['name', ...PERIOD, ...PERIOD.map((key) => `${key}Before`)];
 const ISO = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 export function addHistoryRoutes(
@@ -40,6 +43,25 @@ export function addHistoryRoutes(
     const { rows } = await read(request);
     return sendPieces(request, reply, renderCsv(rows), share, 'text/csv; charset=utf-8; header=present');
   });
+  server.get(`${base}/history/names`, NUMBERS, async (request, reply) => {
+    const { range } = parseQuery(request, live);
+    const { than = undefined } = request.query as Readonly<Record<string, unknown>>;
+    const other = than === undefined ? 2 * range.from - range.to : parseTime('than', than, range.now);
+    const query = { ...range, than: other };
+    const found = await orUnavailable(async () => await live.archive?.().ask('compare', application, query));
+    const { from = 0, to = 0, than: begin = 0, names = [] } = found ?? {};
+    const head = { from: formatIso(from), to: formatIso(to), than: formatIso(begin) };
+    return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
+  });
+  server.get(`${base}/history/slower`, NUMBERS, async (request, reply) => {
+    const now = live.clock.epochMs() / MS_PER_S;
+    const { since } = request.query as Readonly<Record<string, unknown>>;
+    const moment = parseTime('since', since, now);
+    const found = await orUnavailable(async () => await live.archive?.().ask('findSlower', application, moment, now));
+    const { from = 0, to = 0, periods = 0, names = [] } = found ?? {};
+    const head = { from: formatIso(from), to: formatIso(to), periods };
+    return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
+  });
   server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
     const { from, to } = parseQuery(request, live).range;
     const marks = (await orUnavailable(async () => await live.archive?.().ask('marks', from, to))) ?? [];
@@ -50,6 +72,16 @@ export function addHistoryRoutes(
     }));
     return sendPieces(request, reply, renderList(listed, isPretty(request)), share);
   });
+}
+
+/** What can be said of two periods of each name, in the columns of `NAME_COLUMNS`. */
+function renderNames(head: Readonly<Record<string, number | string>>, names: readonly NameChange[], pretty: boolean) {
+  const rows = names.map(({ name, now, before }) => [
+    name,
+    ...PERIOD.map((key) => now[key]),
+    ...PERIOD.map((key) => before[key]),
+  ]);
+  return jsonWithMember({ ...head, columns: NAME_COLUMNS }, 'rows', renderList(rows, pretty));
 }
 
 async function orUnavailable<T>(read: () => Promise<T>): Promise<T> {

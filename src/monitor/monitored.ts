@@ -85,6 +85,8 @@ export interface MonitoredLive {
   >;
   /** The history on disk. Throws D2S_ERR_HISTORY_FILE without one. */
   archive?(): Pick<Archive, 'ask'>;
+  /** Of `history.file`; undefined without one. */
+  readonly archiveState?: Pick<Archive, 'failure'> | undefined;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */

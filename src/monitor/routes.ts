@@ -10,6 +10,7 @@
  * | `{base}/d2/verdict` | whether the server, the network, a client or the sidecar is in trouble |
  * | `{base}/history`, `history.csv` | calls in steps, for weeks (history-routes.ts) |
  * | `{base}/history/marks` | restarts, outages, verdicts, notes |
+ * | `{base}/history/names`, `history/slower` | each name in two periods |
  * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
  * | `{base}/metrics/d2/sessions` | created and active sessions |
  * | `{base}/metrics/d2/rpc` | RPC calls, all and each |

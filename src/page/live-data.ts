@@ -163,6 +163,8 @@ export interface Live {
   readonly refusedConnections: RecentCount;
   readonly observerErrors: RecentCount;
   readonly outside: Outside;
+  /** The history on disk; null without `history.file`. `failure`: why it cannot be written now. */
+  readonly archive: { readonly failure: string | null } | null;
   /** The newest step of this process. */
   readonly seq: number;
   readonly applications: readonly LiveApplication[];

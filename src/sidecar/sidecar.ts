@@ -333,6 +333,7 @@ export class Sidecar {
         clock: this.#parts.clock,
         history,
         archive: () => this.archive,
+        archiveState: this.#parts.archive,
         sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
         unclassified: recorder.unclassified,
         clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,

@@ -30,6 +30,7 @@ export function live(differences: Partial<Live> = {}): Live {
     refusedConnections: NONE,
     observerErrors: NONE,
     outside: { ...NONE, segments: [], other: 0 },
+    archive: null,
     seq: 0,
     applications: [application()],
     marks: [],

@@ -188,6 +188,42 @@ describe.skipIf(NO_SQLITE)('the history on disk', () => {
       },
     ]);
   });
+
+  it('names what became slower since a moment, worst first, and compares two periods', () => {
+    const { store } = created();
+    const names = Array.from({ length: 200 }, (_, at) => `E.Call${at}`);
+    const noon = START + 8 * DAY_S + 43_200;
+    // Each morning the batch of E.Call9 is slow, and E.Call8 is slow at any time.
+    const usualMs = (name: string, time: number) =>
+      name === 'E.Call8' ? 900 : name === 'E.Call9' && (time / DAY_S) % 1 >= 0.5 ? 400 : 20;
+    const planted: Readonly<Record<string, number>> = { 'E.Call3': 80, 'E.Call5': 26, 'E.Call7': 200 };
+    const minute = (time: number) =>
+      createMinute(
+        time,
+        names.map((name) => {
+          const ms = (time >= noon ? planted[name] : undefined) ?? usualMs(name, time);
+          return { name, ns: Array.from({ length: 3 }, (_, at) => ms * (1 + at / 100) * 1e6) };
+        }),
+      );
+    for (const day of [5, 6, 7])
+      for (let at = 0; at < 60; at += 1) store.write([minute(noon - (8 - day) * DAY_S + at * 60)], []);
+    for (let at = -60; at < 60; at += 1) store.write([minute(noon + at * 60)], []);
+    const found = store.findSlower('smartWeb', noon - 30, noon + 3_590);
+    expect(found.names.map(({ name }) => name)).toEqual(['rpc.E.Call7', 'rpc.E.Call3', 'rpc.E.Call5']);
+    expect(found).toMatchObject({ from: noon, to: noon + 3_600, periods: 4 });
+    expect(found.names[0]?.factor).toBeCloseTo(10, 0);
+    expect(found.names[0]).toMatchObject({ now: { count: 180 }, before: { count: 180 } });
+    // Too early: no whole step, or too few calls.
+    expect(store.findSlower('smartWeb', noon + 3_600, noon + 3_600)).toMatchObject({ names: [] });
+
+    const range = { from: noon, to: noon + 3_600, than: noon - DAY_S, now: noon + 3_600 };
+    const { names: changes } = store.compare('smartWeb', range);
+    expect(changes).toHaveLength(200);
+    const seven = changes.find(({ name }) => name === 'rpc.E.Call7');
+    expect([seven?.now.count, seven?.before.count]).toEqual([180, 180]);
+    expect([seven?.now.p50, seven?.before.p50].map((seconds) => Math.round((seconds ?? 0) * 100))).toEqual([20, 2]);
+    expect(store.compare('other', range).names).toEqual([]);
+  });
 });
 
 describe.skipIf(NO_SQLITE)('a file', () => {

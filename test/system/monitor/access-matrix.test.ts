@@ -66,7 +66,10 @@ const ROUTES: readonly (readonly [Statuses, readonly string[]])[] = [
     ['rpc', 'sba', 'objects'].flatMap((table) => [table, `${table}/:name`]).map((path) => `/live/:application/${path}`),
   ],
   [NUMBERS, [`${BASE}/d2/verdict`]],
-  [NO_HISTORY, ['history', 'history.csv', 'history/marks'].map((path) => `${BASE}/${path}`)],
+  [
+    NO_HISTORY,
+    ['history', 'history.csv', 'history/marks', 'history/names', 'history/slower'].map((path) => `${BASE}/${path}`),
+  ],
   [NUMBERS, METRICS.map((path) => `${BASE}/metrics/${path}`)],
   [ALL, ['sessions', 'sessions/:id', 'unclassified'].map((table) => `/live/:application/${table}`)],
   [ALL, ['sessions', 'calls', 'calls/slowest'].map((path) => `${BASE}/d2/${path}`)],
@@ -74,7 +77,11 @@ const ROUTES: readonly (readonly [Statuses, readonly string[]])[] = [
 
 function pathOf(route: string): string {
   const path = route.replace(':file', 'page.js').replace(':application', 'smartWeb');
-  return path.replace('object/:name', 'object/H.Level').replace(':name', 'E.Demo.Run').replace(':id', SESSION_ID);
+  return path
+    .replace('slower', 'slower?since=-1h')
+    .replace('object/:name', 'object/H.Level')
+    .replace(':name', 'E.Demo.Run')
+    .replace(':id', SESSION_ID);
 }
 
 const TABLE: readonly (readonly [path: string, Statuses])[] = [
