@@ -16,6 +16,14 @@ export interface HistoryRows {
   readonly values: Float64Array;
 }
 
+/** Seconds. */
+export interface HistoryRange {
+  readonly from: number;
+  readonly to: number;
+  readonly now: number;
+  readonly minStep?: number;
+}
+
 const IN_RANGE = 't.application = ? AND t.step = ? AND t.time >= ? AND t.time < ? ORDER BY t.time';
 const CALLS = `SELECT t.time, coalesce(s.count, 0) AS count, coalesce(s.errors, 0) AS errors, p50 / 1e6 AS p50,
   p95 / 1e6 AS p95, p99 / 1e6 AS p99, max / 1e6 AS max
@@ -28,14 +36,14 @@ const OF_TOTALS: ReadonlyMap<string, string> = new Map([
   ['sessions.created', 'created'],
 ]);
 
-/** `name`: as in the metrics. The length of the steps follows from the age of `from`. */
+/** `name`: as in the metrics. The length of the steps follows from the age of `from`, and is `minStep` at least. */
 export function readRows(
   sql: Sql,
   application: string,
   name: string,
-  { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
+  { from, to, now, minStep = 0 }: HistoryRange,
 ): HistoryRows | undefined {
-  const step = chooseStep(now - from);
+  const step = Math.max(chooseStep(now - from), minStep);
   const range = [application, step, from, to] as const;
   const ofTotals = OF_TOTALS.get(name);
   if (ofTotals !== undefined) {

@@ -187,6 +187,28 @@ export const DEFINITIONS = {
     notes: ['clock'],
   },
   'item.values': { term: 'Values a minute', text: 'Received in each minute.' },
+  'past.calls': {
+    term: 'Calls a minute, on disk',
+    text: 'Answered calls of each step of the history, divided by its minutes. A gap: nothing was measured.',
+  },
+  'past.duration': {
+    term: 'Durations, on disk',
+    text: 'Of all calls of each step, or of the whole range in the table; within 1 %.',
+    notes: ['clock'],
+  },
+  'past.errors': { term: 'Errors, on disk', text: 'Failed calls of each step, or of the whole range in the table.' },
+  'past.sessions': { term: 'Sessions, on disk', text: 'The most at a time in each step.' },
+  'past.name': { term: 'Name in the history', text: 'Kind and name, as in the metrics.' },
+  'past.count': { term: 'Calls in the range', text: 'Answered calls in the whole range.' },
+  'past.before': { term: 'Before', text: 'The same in the other time.' },
+  'past.change': {
+    term: 'Change',
+    text: 'The median or p95, divided by the one before; the greater of the two. Marked from a fifth on.',
+  },
+  'past.slower': {
+    term: 'Slower since a mark',
+    text: 'Names whose median or p95 since then, at most a day, is a fifth or more above its greatest value in as long a time right before, and at this time of the last seven days; each with 20 calls or more.',
+  },
   'caller.calls': { term: 'Calls of a caller', text: 'Answered calls of this name in the session.' },
   'caller.share': { term: 'Share', text: 'Of all calls in this table.' },
   'caller.errors': { term: 'Errors of a caller', text: 'Failed calls of this name, and their share.' },

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { NameChange } from '../archive/compare.ts';
 import type { HistoryRows } from '../archive/queries.ts';
+import { STEPS } from '../archive/steps.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { Problem } from '../base/problem.ts';
@@ -25,7 +26,8 @@ export function addHistoryRoutes(
 ): void {
   const read = async (request: FastifyRequest) => {
     const { range, name } = parseQuery(request, live);
-    const rows = await orUnavailable(async () => await live.archive?.().ask('read', application, name, range));
+    const query = { ...range, minStep: parseStep(request) };
+    const rows = await orUnavailable(async () => await live.archive?.().ask('read', application, name, query));
     if (rows === undefined) throw new Problem(404, `The history has no "${name.split(';', 1)[0]}".`);
     return { range, rows };
   };
@@ -101,6 +103,13 @@ function parseQuery({ query }: FastifyRequest, { clock }: MonitoredLive) {
   if (typeof name !== 'string')
     throw new Problem(400, 'The parameter "name" must be one name such as rpc or rpc.E.Demo.Run.');
   return { range, name: sanitizeText(name) };
+}
+
+function parseStep({ query }: FastifyRequest): number {
+  const { step = '60' } = query as Readonly<Record<string, unknown>>;
+  const found = STEPS.find((known) => String(known.step) === step);
+  if (found === undefined) throw new Problem(400, 'The parameter "step" must be 60, 600 or 3600.');
+  return found.step;
 }
 
 function parseTime(key: string, written: unknown, now: number): number {

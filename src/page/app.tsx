@@ -16,7 +16,7 @@ import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
-import { TimeCharts } from './time-charts.tsx';
+import { Charts } from './time-charts.tsx';
 
 interface AppProps {
   readonly store: Store;
@@ -71,10 +71,10 @@ function ForPrograms({ path, state: { live, credential } }: { path: string; stat
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
 }
 
-/** Each choice is a step back, but not each letter of a filter. */
-function changeView(store: Store, change: Partial<TableView>): void {
+/** Each choice is a step back, but not each letter of a filter. The address names the application that is shown. */
+function changeView(store: Store, application: string, change: Partial<TableView>): void {
   const { route } = store.state;
-  const next = { ...route, view: { ...route.view, ...change } };
+  const next = { ...route, application, view: { ...route.view, ...change } };
   const [method, hash] = [change.filter === undefined ? 'pushState' : 'replaceState', formatRoute(next)] as const;
   history[method](null, '', hash);
   store.update((state) => ({ ...state, route: next }));
@@ -89,7 +89,7 @@ function Numbers({ store, ...props }: NumbersProps) {
   const { route } = state;
   const points = state.histories.get(application.name) ?? [];
   const minute = sumUpMinute(points, application.history.stepSeconds);
-  const shown: Shown = { ...props, points, minute, onView: (change) => changeView(store, change) };
+  const shown: Shown = { ...props, points, minute, onView: (change) => changeView(store, application.name, change) };
   return (
     <>
       <Situation {...shown} onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))} />
@@ -107,9 +107,9 @@ function Numbers({ store, ...props }: NumbersProps) {
               <ItemView key={`${route.table}/${route.item}`} {...shown} />
             )}
           </section>
-          <Events marks={state.marks} nowMs={props.nowMs} />
+          <Events marks={route.view.past === undefined ? state.marks : (state.past?.marks ?? [])} {...shown} />
         </div>
-        <TimeCharts {...shown} />
+        <Charts {...shown} />
       </div>
     </>
   );

@@ -12,12 +12,14 @@ export interface ChartStackProps<Point> {
   readonly minute: Point;
   readonly cursor: ReturnType<typeof useCursor<Point & Timed>>;
   readonly nowMs: number;
+  readonly onZoom?: ((fromS: number, toS: number) => void) | undefined;
+  readonly legendOf?: string | undefined;
   /** More on the same axis. */
   readonly children?: ComponentChildren;
 }
 
 export function ChartStack<Point>(props: ChartStackProps<Point>) {
-  const { specs, data, minute, cursor, nowMs, children } = props;
+  const { specs, data, minute, cursor, nowMs, onZoom, legendOf, children } = props;
   return (
     <>
       <div
@@ -42,6 +44,8 @@ export function ChartStack<Point>(props: ChartStackProps<Point>) {
             moment={cursor.point}
             hasMarkNames={at === 0}
             onMoment={cursor.onMoment}
+            onZoom={onZoom}
+            legendOf={legendOf}
             pointer={at === 0 ? cursor.pointer : undefined}
           />
         ))}

@@ -13,6 +13,9 @@ export interface ChartProps<Point> {
   readonly moment: Point | undefined;
   readonly hasMarkNames: boolean;
   readonly onMoment: (t: number | undefined) => void;
+  readonly onZoom?: ((fromS: number, toS: number) => void) | undefined;
+  /** What the numbers of the legend are of, if not of the last minute. */
+  readonly legendOf?: string | undefined;
   /** Gets the plot, by which the parent moves the cursor. */
   readonly pointer?: { current: Pointer | undefined } | undefined;
 }
@@ -22,7 +25,7 @@ const HEIGHT_PX = 124;
 const NAMES_PX = 10;
 
 export function Chart<Point>(props: ChartProps<Point>) {
-  const { spec, data, minute, moment, hasMarkNames, onMoment, pointer } = props;
+  const { spec, data, minute, moment, hasMarkNames, onMoment, onZoom, pointer } = props;
   const scheme = useScheme();
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot<Point>>(undefined);
@@ -34,7 +37,7 @@ export function Chart<Point>(props: ChartProps<Point>) {
     const element = box.current;
     if (element === null) return;
     const size = { width: Math.max(element.clientWidth, 120), height };
-    const created = new Plot<Point>(element, { spec, ...size, hasMarkNames, onMoment }, latest.current);
+    const created = new Plot<Point>(element, { spec, ...size, hasMarkNames, onMoment, onZoom }, latest.current);
     plot.current = created;
     if (pointer !== undefined) pointer.current = created;
     const observer = new ResizeObserver(() => created.resize(Math.max(element.clientWidth, 120), height));
@@ -44,7 +47,7 @@ export function Chart<Point>(props: ChartProps<Point>) {
       plot.current = undefined;
       created.destroy();
     };
-  }, [spec, scheme, hasMarkNames, height, onMoment, pointer]);
+  }, [spec, scheme, hasMarkNames, height, onMoment, onZoom, pointer]);
   useEffect(() => plot.current?.update(data), [data]);
   return (
     <figure class="chart" aria-labelledby={`chart-${spec.id}`}>
@@ -52,7 +55,7 @@ export function Chart<Point>(props: ChartProps<Point>) {
         <h3 id={`chart-${spec.id}`}>
           <Term def={spec.def}>{spec.title}</Term>
         </h3>
-        <Legend {...{ spec, moment, minute }} />
+        <Legend {...{ spec, moment, minute }} legendOf={props.legendOf} />
         <p class="hidden">{describeChart(spec, data.points)}</p>
       </figcaption>
       <div class="plot" ref={box} aria-hidden="true" />
@@ -61,11 +64,12 @@ export function Chart<Point>(props: ChartProps<Point>) {
 }
 
 /** Values of the point under the cursor; without one those of the last minute, as in the figures. */
-function Legend<Point>({ spec, moment: point, minute }: Pick<ChartProps<Point>, 'spec' | 'moment' | 'minute'>) {
+function Legend<Point>(props: Pick<ChartProps<Point>, 'spec' | 'moment' | 'minute' | 'legendOf'>) {
+  const { spec, moment: point, minute, legendOf = spec.isNow === true ? 'now' : 'last minute' } = props;
   const { extra } = spec;
   return (
     <ul class="legend">
-      {point === undefined && <li class="window">{spec.isNow === true ? 'now' : 'last minute'}</li>}
+      {point === undefined && <li class="window">{legendOf}</li>}
       {point === undefined && extra !== undefined && (
         <li data-def={spec.def}>
           {extra.label} <b>{extra.text(minute)}</b>

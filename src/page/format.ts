@@ -27,7 +27,13 @@ export function formatTime(epochMs: number, nowMs: number): string {
   const time = new Date(epochMs);
   const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(twoDigits).join(':');
   if (time.toDateString() === new Date(nowMs).toDateString()) return clock;
-  return `${time.getFullYear()}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())} ${clock}`;
+  return `${formatDay(epochMs)} ${clock}`;
+}
+
+/** In the reader's time zone: `2026-03-01`. */
+export function formatDay(epochMs: number): string {
+  const time = new Date(epochMs);
+  return `${time.getFullYear()}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`;
 }
 
 /** `2026-03-01 01:14:07 UTC`. */

@@ -12,6 +12,7 @@ import type {
   TableKind,
   VerdictRule,
 } from './live-data.ts';
+import type { PastState } from './past.ts';
 import type { Route } from './route.ts';
 import type { TableView } from './table-model.ts';
 
@@ -51,6 +52,8 @@ export interface PageState {
   /** The reader has opened the rules of the verdict; then the poller reads them. */
   readonly areRulesOpen: boolean;
   readonly rules: readonly VerdictRule[];
+  /** What the charts show of the history on disk. */
+  readonly past: PastState | undefined;
   readonly route: Route;
   readonly credential: Credential['kind'];
 }
@@ -107,6 +110,7 @@ export function createInitialState(route: Route): PageState {
     item: undefined,
     areRulesOpen: false,
     rules: [],
+    past: undefined,
     route,
     credential: 'none',
   };

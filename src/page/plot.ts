@@ -2,6 +2,7 @@
 import uPlot from 'uplot';
 import { type ChartSpec, heightOf, type Line } from './chart-specs.ts';
 import { drawMarks } from './draw-marks.ts';
+import { formatDay } from './format.ts';
 import type { Mark } from './live-data.ts';
 
 /** A point of the time axis. */
@@ -23,6 +24,8 @@ export interface PlotOptions<Point> {
   readonly hasMarkNames: boolean;
   /** Receives the moment under the cursor, which all charts share; undefined when the cursor leaves. */
   readonly onMoment: (t: number | undefined) => void;
+  /** Receives the range that the reader has drawn; undefined: none can be drawn. */
+  readonly onZoom?: ((fromS: number, toS: number) => void) | undefined;
 }
 
 export interface PlotData<Point> {
@@ -41,6 +44,9 @@ const X_AXIS_PX = 24;
 export const RIGHT_PX = 20;
 const MARK_NAMES_PX = 16;
 const TIME_LABEL_PX = 60;
+/** Less is a click. */
+const MIN_DRAWN_PX = 4;
+const DAY_S = 86_400;
 export const FONT = '11px system-ui, sans-serif';
 
 export class Plot<Point> implements Pointer {
@@ -80,7 +86,7 @@ export class Plot<Point> implements Pointer {
     this.#plot.destroy();
   }
 
-  #toOptions({ spec, width, height, hasMarkNames, onMoment }: PlotOptions<Point>): uPlot.Options {
+  #toOptions({ spec, width, height, hasMarkNames, onMoment, onZoom }: PlotOptions<Point>): uPlot.Options {
     const colours = getComputedStyle(document.documentElement);
     const colour = (name: string) => colours.getPropertyValue(`--${name}`).trim();
     const axis = {
@@ -96,7 +102,7 @@ export class Plot<Point> implements Pointer {
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY, setSeries: false },
-        drag: { x: false, y: false },
+        drag: { x: onZoom !== undefined, y: false, setScale: false },
         y: false,
         points: { size: 6 },
       },
@@ -125,6 +131,14 @@ export class Plot<Point> implements Pointer {
               font: FONT,
               hasNames: hasMarkNames,
             }),
+        ],
+        setSelect: [
+          (plot) => {
+            const { left, width: drawn } = plot.select;
+            if (drawn < MIN_DRAWN_PX) return;
+            plot.setSelect({ ...plot.select, width: 0 }, false);
+            onZoom?.(plot.posToVal(left, 'x'), plot.posToVal(left + drawn, 'x'));
+          },
         ],
         setCursor: [
           (plot) => {
@@ -156,11 +170,14 @@ function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
 }
 
-/** `14:05`, or with seconds if the axis has steps below a minute. */
+/** `14:05`, or with seconds if the axis has steps below a minute; of days, and at midnight, `11-26`. */
 function formatTimes(_plot: uPlot, splits: readonly number[]): string[] {
   const hasSeconds = splits.some((t) => t % 60 !== 0);
+  const isLong = (splits.at(-1) ?? 0) - (splits[0] ?? 0) > DAY_S;
   return splits.map((t) => {
     const time = new Date(t * 1000);
+    const isMidnight = time.getHours() === 0 && time.getMinutes() === 0;
+    if (isLong && isMidnight) return formatDay(t * 1000).slice(5);
     const parts = [time.getHours(), time.getMinutes(), ...(hasSeconds ? [time.getSeconds()] : [])];
     return parts.map((part) => String(part).padStart(2, '0')).join(':');
   });

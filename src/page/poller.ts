@@ -135,7 +135,7 @@ function formatLivePath(application: string, kind: TableKind): string {
   return `live/${encodeURIComponent(formatSegment(application))}/${kind}`;
 }
 
-function formatAdminPath(application: string): string {
+export function formatAdminPath(application: string): string {
   const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
   return `${prefix}api/rest/v0/admin`;
 }

@@ -1,5 +1,6 @@
 /** The open view with its sorting and filter, kept in the URL fragment so that links and the back button work. */
 import type { TableKind } from './live-data.ts';
+import { formatPast, parsePast } from './past.ts';
 import type { Sort, TableView } from './table-model.ts';
 
 export interface Route {
@@ -22,7 +23,7 @@ export const PERSONAL_TABLES: ReadonlySet<TableKind> = new Set(['sessions', ...W
 /** Stands for the root application, whose name is empty. */
 const ROOT = '-';
 
-/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState` or `#/smartWeb/rpc?sort=-p99&filter=boiler&errors&range=300`. Falls back to the first application and its RPCs. */
+/** Parses e.g. `#/smartWeb/rpc/E.Boiler.ReadState` or `#/smartWeb/rpc?sort=-p99&filter=boiler&errors&range=300`, or `#/smartWeb/rpc?past=86400&shift=604800` (past.ts). Falls back to the first application and its RPCs. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const [application, table, item] = path.split('/').map((part) => decode(part));
@@ -36,15 +37,20 @@ export function parseRoute(hash: string): Route {
 }
 
 export function formatRoute({ application, table, item, view }: Partial<Route> & Pick<Route, 'table'>): string {
-  const parts = [formatSegment(application ?? ''), table, ...(item === undefined ? [] : [item])];
+  const parts = [
+    application === undefined ? '' : formatSegment(application),
+    table,
+    ...(item === undefined ? [] : [item]),
+  ];
   const query = view === undefined ? '' : formatView(view);
   return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}${query === '' ? '' : `?${query}`}`;
 }
 
 /** Links within the page have no range: the charts keep it, and the address has it again. */
-export function keepRange({ view: { rangeS } }: Route, linked: Route): Route {
-  if (rangeS === undefined || linked.view.rangeS !== undefined) return linked;
-  return { ...linked, view: { ...linked.view, rangeS } };
+export function keepRange({ view: { rangeS, past } }: Route, linked: Route): Route {
+  const isSame = rangeS === undefined && past === undefined;
+  if (isSame || linked.view.rangeS !== undefined || linked.view.past !== undefined) return linked;
+  return { ...linked, view: { ...linked.view, rangeS, past } };
 }
 
 /** Before the name of a list in the view of a name or session, e.g. `sort.callers=-count`. */
@@ -60,16 +66,18 @@ function parseView(query: URLSearchParams): TableView {
     onlyErrors: query.has('errors'),
     lists: Object.fromEntries(lists.map(([key, text]) => [key.slice(LIST_SORT.length), parseSort(text)])),
     rangeS: range > 0 ? range : undefined,
+    past: parsePast(query),
   };
 }
 
-function formatView({ sort, filter, onlyErrors, lists, rangeS }: TableView): string {
+function formatView({ sort, filter, onlyErrors, lists, rangeS, past }: TableView): string {
   return new URLSearchParams({
     ...(sort === undefined ? {} : { sort: formatSort(sort) }),
     ...(filter === '' ? {} : { filter }),
     ...(onlyErrors ? { errors: '' } : {}),
     ...Object.fromEntries(Object.entries(lists).map(([name, chosen]) => [`${LIST_SORT}${name}`, formatSort(chosen)])),
     ...(rangeS === undefined ? {} : { range: String(rangeS) }),
+    ...(past === undefined ? {} : formatPast(past)),
   }).toString();
 }
 

@@ -1,5 +1,6 @@
 /** Filters, sorts and slices rows, and chooses columns, without a document. 10,000 rows take a few milliseconds. */
 import type { DefinitionKey } from '../base/definitions.ts';
+import type { PastView } from './past.ts';
 
 export type SortValue = string | number | null;
 
@@ -40,6 +41,8 @@ export interface TableView {
   readonly lists: Readonly<Record<string, Sort>>;
   /** Seconds of the charts; undefined: the default. */
   readonly rangeS: number | undefined;
+  /** The charts show the history on disk; undefined: the last hour. */
+  readonly past: PastView | undefined;
 }
 
 export interface Layout<Row> {

@@ -4,8 +4,10 @@ import { type CallKind, selectCharts } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { formatTime } from './format.ts';
 import { DEFAULT_RANGE_S, type Shown } from './page-state.ts';
+import { DAY_S, HOUR_S } from './past.ts';
+import { PastCharts } from './past-charts.tsx';
 
-const KINDS: readonly Choosable<CallKind>[] = [
+export const KINDS: readonly Choosable<CallKind>[] = [
   { value: 'rpc', name: 'RPC' },
   { value: 'sba', name: 'SBA' },
 ];
@@ -15,8 +17,36 @@ const RANGES: readonly Choosable<number>[] = [
   { value: 900, name: '15 min' },
   { value: 3_600, name: '1 h' },
 ];
+/** Those of the history on disk. */
+const PAST_RANGES: readonly Choosable<number>[] = [
+  { value: 6 * HOUR_S, name: '6 h' },
+  { value: DAY_S, name: '1 d' },
+  { value: 7 * DAY_S, name: '7 d' },
+  { value: 30 * DAY_S, name: '30 d' },
+  { value: 90 * DAY_S, name: '90 d' },
+];
 
-export function TimeCharts({ state, live, application, points, minute, nowMs, onView }: Shown) {
+/** The charts of the last hour, or those of the history on disk. */
+export function Charts(props: Shown) {
+  return props.state.route.view.past === undefined || props.live.archive === null ? (
+    <TimeCharts {...props} />
+  ) : (
+    <PastCharts {...props} />
+  );
+}
+
+/** `current`: seconds of the range that is shown. */
+export function RangeChoice({ live, current, onView }: Pick<Shown, 'live' | 'onView'> & { current: number }) {
+  const choose = (rangeS: number) => {
+    const isPast = PAST_RANGES.some(({ value }) => value === rangeS);
+    const past = { rangeS, toS: undefined, shiftS: undefined, sinceS: undefined, kind: 'rpc' } as const;
+    onView(isPast ? { past } : { rangeS, past: undefined });
+  };
+  const choices = live.archive === null ? RANGES : [...RANGES, ...PAST_RANGES];
+  return <Choice name="Time range" value={current} choices={choices} onChoose={choose} />;
+}
+
+function TimeCharts({ state, live, application, points, minute, nowMs, onView }: Shown) {
   const { marks, route } = state;
   const { rangeS = DEFAULT_RANGE_S } = route.view;
   const { stepSeconds } = application.history;
@@ -47,14 +77,14 @@ export function TimeCharts({ state, live, application, points, minute, nowMs, on
         <h2 id="charts-heading">Over time</h2>
         <output class="moment">{cursor.point === undefined ? '' : formatTime(cursor.point.t * 1000, nowMs)}</output>
         <Choice name="Durations of" value={kind} choices={KINDS} onChoose={setKind} />
-        <Choice name="Time range" value={rangeS} choices={RANGES} onChoose={(seconds) => onView({ rangeS: seconds })} />
+        <RangeChoice current={rangeS} {...{ live, onView }} />
       </header>
       <ChartStack {...{ specs, data, minute, cursor, nowMs }} />
     </section>
   );
 }
 
-interface Choosable<Value> {
+export interface Choosable<Value> {
   readonly value: Value;
   readonly name: string;
 }
@@ -66,7 +96,7 @@ interface ChoiceProps<Value> {
   readonly onChoose: (value: Value) => void;
 }
 
-function Choice<Value extends string | number>({ name, value, choices, onChoose }: ChoiceProps<Value>) {
+export function Choice<Value extends string | number>({ name, value, choices, onChoose }: ChoiceProps<Value>) {
   return (
     <fieldset class="choice">
       <legend class="hidden">{name}</legend>

@@ -52,10 +52,11 @@ it('the state of the page keeps its content on any other refusal, and says how l
   expect(state.live).toBeDefined();
 });
 
-const PLAIN = { sort: undefined, filter: '', onlyErrors: false, lists: {}, rangeS: undefined };
+const PLAIN = { sort: undefined, filter: '', onlyErrors: false, lists: {}, rangeS: undefined, past: undefined };
 
 it.each<Route>([
   { application: 'smartWeb', table: 'rpc', item: undefined, view: PLAIN },
+  { application: undefined, table: 'sba', item: undefined, view: PLAIN },
   { application: '', table: 'sessions', item: 'a-b_c', view: PLAIN },
   { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%?', view: PLAIN },
   {
@@ -63,6 +64,7 @@ it.each<Route>([
     view: {
       ...{ sort: { key: 'p99', isDescending: true }, filter: 'Kotolňa & 1=2?#/%', onlyErrors: true, rangeS: 900 },
       lists: { callers: { key: 'count', isDescending: false }, slowest: { key: 'duration', isDescending: true } },
+      past: { rangeS: 86_400, toS: 1_772_366_400, shiftS: 604_800, sinceS: 1_772_360_000, kind: 'sba' },
     },
   },
 ])('addresses survive a round trip: %o', (route) => {

@@ -1,0 +1,249 @@
+/** The charts of the history on disk: any range, beside another time, and what became slower. */
+import { useMemo } from 'preact/hooks';
+import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
+import type { ChartSpec } from './chart-specs.ts';
+import { ChartStack, useCursor } from './chart-stack.tsx';
+import { CsvButton } from './filtered-table.tsx';
+import { formatTime } from './format.ts';
+import type { Shown } from './page-state.ts';
+import { DAY_S, HOUR_S, type PastCalls, type PastPoint, type PastState, type PastView, zoomTo } from './past.ts';
+import { createPointColumns } from './past-columns.ts';
+import { PastTables } from './past-tables.tsx';
+import { Choice, KINDS, RangeChoice } from './time-charts.tsx';
+
+const MINUTE_S = 60;
+const BEFORE_DASH = [4, 3];
+
+const perMinute = (calls: PastCalls | undefined, { seconds }: PastPoint) =>
+  calls === undefined ? null : calls.count / (seconds / MINUTE_S);
+
+const CALLS: ChartSpec<PastPoint> = {
+  id: 'past-calls',
+  title: 'Calls a minute',
+  def: 'past.calls',
+  minTop: 1,
+  format: formatRate,
+  lines: [
+    { label: 'calls', colour: 'a', isFilled: true, value: (point) => perMinute(point.calls, point) },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: (point) => perMinute(point.before, point) },
+  ],
+};
+
+const DURATIONS: ChartSpec<PastPoint> = {
+  id: 'past-durations',
+  title: 'Duration',
+  def: 'past.duration',
+  minTop: 0.001,
+  format: formatDuration,
+  lines: [
+    { label: 'p50', colour: 'a', value: ({ calls }) => calls?.p50 ?? null },
+    { label: 'p95', colour: 'c', value: ({ calls }) => calls?.p95 ?? null },
+    { label: 'p50 before', colour: 'a', dash: BEFORE_DASH, value: ({ before }) => before?.p50 ?? null },
+    { label: 'p95 before', colour: 'c', dash: BEFORE_DASH, value: ({ before }) => before?.p95 ?? null },
+  ],
+};
+
+const ERRORS: ChartSpec<PastPoint> = {
+  id: 'past-errors',
+  title: 'Errors',
+  def: 'past.errors',
+  minTop: 4,
+  format: formatCount,
+  lines: [
+    { label: 'errors', colour: 'c', isFilled: true, value: ({ calls }) => calls?.errors ?? null },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before?.errors ?? null },
+  ],
+};
+
+const SESSIONS: ChartSpec<PastPoint> = {
+  id: 'past-sessions',
+  title: 'Sessions',
+  def: 'past.sessions',
+  minTop: 4,
+  format: formatCount,
+  lines: [
+    { label: 'at most', colour: 'b', isFilled: true, value: ({ sessions }) => sessions ?? null },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ sessionsBefore }) => sessionsBefore ?? null },
+  ],
+};
+
+/** Lines of the time before are left out while nothing is compared. */
+function selectSpecs(isSingle: boolean, isCompared: boolean): readonly ChartSpec<PastPoint>[] {
+  const specs = isSingle ? [CALLS, DURATIONS, ERRORS] : [CALLS, DURATIONS, ERRORS, SESSIONS];
+  if (isCompared) return specs;
+  return specs.map((spec) => ({ ...spec, lines: spec.lines.filter(({ label }) => !label.endsWith('before')) }));
+}
+
+export function PastCharts(props: Shown) {
+  const { state, live, nowMs, onView } = props;
+  const { past } = state;
+  const { view, item, table } = state.route;
+  const chosen = view.past as PastView;
+  const isSingle = item !== undefined && (table === 'rpc' || table === 'sba');
+  const change = (some: Partial<PastView>) => onView({ past: { ...chosen, ...some } });
+  const isRange = chosen.toS === undefined;
+  return (
+    <section class="panel charts past" aria-labelledby="charts-heading">
+      <header class="panel-head">
+        <h2 id="charts-heading">Over time</h2>
+        <span class="moment">{isSingle ? item : ''}</span>
+        {!isSingle && (
+          <Choice name="Calls of" value={chosen.kind} choices={KINDS} onChoose={(kind) => change({ kind })} />
+        )}
+        <RangeChoice current={isRange ? chosen.rangeS : 0} {...{ live, onView }} />
+      </header>
+      <PastTools {...{ past, chosen, nowMs, change }} />
+      {live.archive?.failure && <p class="note bad">{live.archive.failure}</p>}
+      {past?.failure !== undefined && <p class="note bad">{past.failure}</p>}
+      {past === undefined || (past.isReading && past.points.length === 0) ? (
+        <p class="empty">Reading the history …</p>
+      ) : (
+        <>
+          <PastStack {...{ past, chosen, isSingle, nowMs, change }} />
+          <PastTables {...props} past={past} />
+        </>
+      )}
+    </section>
+  );
+}
+
+interface PartProps {
+  readonly chosen: PastView;
+  readonly nowMs: number;
+  readonly change: (some: Partial<PastView>) => void;
+}
+
+function PastStack({ past, chosen, isSingle, nowMs, change }: PartProps & { past: PastState; isSingle: boolean }) {
+  const { points, marks, query } = past;
+  const isCompared = query.shiftS !== undefined;
+  const specs = useMemo(() => selectSpecs(isSingle, isCompared), [isSingle, isCompared]);
+  const data = useMemo(() => ({ points, marks, fromS: query.fromS, toS: query.toS }), [points, marks, query]);
+  const cursor = useCursor(points);
+  const whole = useMemo(() => sumUp(points, query.toS - query.fromS), [points, query]);
+  const onZoom = useMemo(
+    () => (fromS: number, toS: number) => change(zoomTo(chosen, fromS, toS, nowMs / 1000)),
+    [JSON.stringify(chosen)],
+  );
+  return (
+    <>
+      <output class="moment past-moment">
+        {cursor.point === undefined ? '' : `From ${formatTime(cursor.point.t * 1000, nowMs)}`}
+      </output>
+      <ChartStack {...{ specs, data, cursor, nowMs, onZoom }} minute={whole} legendOf="greatest" />
+    </>
+  );
+}
+
+/** Of each line the greatest value, as one point. */
+function sumUp(points: readonly PastPoint[], seconds: number): PastPoint {
+  const most = (values: readonly (number | null | undefined)[]) => {
+    const known = values.filter((value) => value !== null && value !== undefined);
+    return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
+  };
+  const greatest = (calls: readonly (PastCalls | undefined)[]): PastCalls | undefined => {
+    const count = most(calls.map((one) => one?.count));
+    if (count === null) return undefined;
+    return {
+      ...{ count, errors: most(calls.map((one) => one?.errors)) ?? 0 },
+      ...{ p50: most(calls.map((one) => one?.p50)), p95: most(calls.map((one) => one?.p95)), max: null },
+    };
+  };
+  return {
+    ...{ t: 0, seconds: points[0]?.seconds ?? seconds },
+    ...{ calls: greatest(points.map(({ calls }) => calls)), before: greatest(points.map(({ before }) => before)) },
+    sessions: most(points.map(({ sessions }) => sessions)) ?? undefined,
+    sessionsBefore: most(points.map(({ sessionsBefore }) => sessionsBefore)) ?? undefined,
+  };
+}
+
+/** Moves and zooms without a pointer, chooses the other time, and saves what is shown. */
+function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastState | undefined }) {
+  const nowS = nowMs / 1000;
+  const toS = chosen.toS ?? nowS;
+  const fromS = toS - chosen.rangeS;
+  const show = (from: number, to: number) => change(zoomTo(chosen, from, to, nowS));
+  const { rangeS } = chosen;
+  return (
+    <div class="table-tools past-tools">
+      <span class="past-range">
+        {formatTime(fromS * 1000, nowMs)} to {chosen.toS === undefined ? 'now' : formatTime(toS * 1000, nowMs)}
+      </span>
+      <fieldset class="choice">
+        <legend class="hidden">Move and zoom; or draw a range in a chart</legend>
+        <button type="button" aria-label="Earlier" onClick={() => show(fromS - rangeS / 2, toS - rangeS / 2)}>
+          ‹
+        </button>
+        <button
+          type="button"
+          aria-label="Later"
+          onClick={() => show(fromS + rangeS / 2, Math.min(nowS, toS + rangeS / 2))}
+        >
+          ›
+        </button>
+        <button type="button" aria-label="Zoom in" onClick={() => show(fromS + rangeS / 4, toS - rangeS / 4)}>
+          +
+        </button>
+        <button
+          type="button"
+          aria-label="Zoom out"
+          onClick={() => show(fromS - rangeS / 2, Math.min(nowS, toS + rangeS / 2))}
+        >
+          −
+        </button>
+      </fieldset>
+      <Compare {...{ chosen, change }} fromS={fromS} />
+      {past !== undefined && past.points.length > 0 && (
+        <CsvButton
+          name={`${past.query.name} over time`}
+          columns={createPointColumns(past.query.shiftS !== undefined)}
+          rows={past.points}
+        />
+      )}
+    </div>
+  );
+}
+
+const SHIFTS: readonly { readonly name: string; readonly shiftS: number | undefined }[] = [
+  { name: 'nothing', shiftS: undefined },
+  { name: 'the day before', shiftS: DAY_S },
+  { name: 'the week before', shiftS: 7 * DAY_S },
+];
+const OTHER = 'another time';
+
+/** Shifts are whole hours, so that the steps of both times begin at the same places. */
+function Compare({ chosen: { shiftS }, fromS, change }: Omit<PartProps, 'nowMs'> & { fromS: number }) {
+  const known = SHIFTS.find((one) => one.shiftS === shiftS);
+  const choose = (name: string) => {
+    const shift = SHIFTS.find((one) => one.name === name);
+    change({ shiftS: shift === undefined ? 2 * DAY_S : shift.shiftS });
+  };
+  return (
+    <label class="compare">
+      Compare with{' '}
+      <select value={known?.name ?? OTHER} onChange={(event) => choose(event.currentTarget.value)}>
+        {[...SHIFTS.map(({ name }) => name), OTHER].map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      {known === undefined && (
+        <input
+          type="datetime-local"
+          aria-label="Beginning of the other time"
+          value={formatInput(fromS - (shiftS ?? 0))}
+          onChange={(event) => {
+            const hours = Math.round((fromS - Date.parse(event.currentTarget.value) / 1000) / HOUR_S);
+            if (hours > 0) change({ shiftS: hours * HOUR_S });
+          }}
+        />
+      )}
+    </label>
+  );
+}
+
+/** As the field wants it: local, without a zone. */
+function formatInput(seconds: number): string {
+  const local = new Date(seconds * 1000);
+  return new Date(local.getTime() - local.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

@@ -1,0 +1,186 @@
+/** What the charts show of the history on disk, from the address to the points. Pure: no requests, no clock. */
+import type { CallKind } from './chart-specs.ts';
+import type { Mark } from './live-data.ts';
+import type { Timed } from './plot.ts';
+import type { Route } from './route.ts';
+
+/** Times are in seconds. Kept in the address, so that a link shows the same. */
+export interface PastView {
+  readonly rangeS: number;
+  /** End of the range, since 1970; undefined: now. */
+  readonly toS: number | undefined;
+  /** Compared with as much earlier; undefined: with nothing. */
+  readonly shiftS: number | undefined;
+  /** What became slower since then is listed. */
+  readonly sinceS: number | undefined;
+  readonly kind: CallKind;
+}
+
+export interface PastCalls {
+  readonly count: number;
+  readonly errors: number;
+  /** Durations in seconds; null without an answered call. */
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly max: number | null;
+}
+
+/** A step, which begins at `t`; nothing is known where nothing was measured. */
+export interface PastPoint extends Timed {
+  /** Length of the step in seconds. */
+  readonly seconds: number;
+  readonly calls: PastCalls | undefined;
+  readonly sessions: number | undefined;
+  /** The same, `shiftS` earlier. */
+  readonly before: PastCalls | undefined;
+  readonly sessionsBefore: number | undefined;
+}
+
+/** A row of `history/names` and `history/slower`. */
+export interface NameRow {
+  readonly name: string;
+  readonly count: number;
+  readonly errors: number;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly countBefore: number;
+  readonly errorsBefore: number;
+  readonly p50Before: number | null;
+  readonly p95Before: number | null;
+}
+
+export interface SlowerNames {
+  readonly from: string;
+  readonly to: string;
+  readonly periods: number;
+  readonly rows: readonly NameRow[];
+}
+
+/** What is requested: another key is another request. */
+export interface PastQuery {
+  readonly key: string;
+  readonly application: string;
+  /** As in the metrics. */
+  readonly name: string;
+  readonly isSingle: boolean;
+  readonly fromS: number;
+  readonly toS: number;
+  readonly shiftS: number | undefined;
+  readonly sinceS: number | undefined;
+}
+
+export interface PastState {
+  readonly query: PastQuery;
+  readonly isReading: boolean;
+  /** Why the history cannot be read. */
+  readonly failure: string | undefined;
+  readonly points: readonly PastPoint[];
+  readonly marks: readonly Mark[];
+  /** Names with calls; none in the view of one name. */
+  readonly names: readonly NameRow[];
+  readonly slower: SlowerNames | undefined;
+}
+
+export const HOUR_S = 3_600;
+export const DAY_S = 24 * HOUR_S;
+const MIN_RANGE_S = 600;
+const MAX_RANGE_S = 3_650 * DAY_S;
+const MINUTE_S = 60;
+/** As the port compares names. */
+export const MAX_NAMES_S = 7 * DAY_S;
+
+export function parsePast(query: URLSearchParams): PastView | undefined {
+  const number = (key: string) => {
+    const value = Number(query.get(key) ?? Number.NaN);
+    return Number.isFinite(value) && value > 0 ? value : undefined;
+  };
+  const rangeS = number('past');
+  if (rangeS === undefined) return undefined;
+  return {
+    rangeS: Math.min(Math.max(rangeS, MIN_RANGE_S), MAX_RANGE_S),
+    ...{ toS: number('to'), shiftS: number('shift'), sinceS: number('since') },
+    kind: query.get('of') === 'sba' ? 'sba' : 'rpc',
+  };
+}
+
+export function formatPast({ rangeS, toS, shiftS, sinceS, kind }: PastView): Record<string, string> {
+  return {
+    past: String(rangeS),
+    ...(toS === undefined ? {} : { to: String(toS) }),
+    ...(shiftS === undefined ? {} : { shift: String(shiftS) }),
+    ...(sinceS === undefined ? {} : { since: String(sinceS) }),
+    ...(kind === 'sba' ? { of: kind } : {}),
+  };
+}
+
+/** A range that the reader has chosen in a chart, in whole minutes; `nowS` bounds it. */
+export function zoomTo(past: PastView, fromS: number, toS: number, nowS: number): PastView {
+  const rangeS = Math.min(Math.max(MIN_RANGE_S, Math.ceil((toS - fromS) / MINUTE_S) * MINUTE_S), MAX_RANGE_S);
+  const end = Math.ceil(toS / MINUTE_S) * MINUTE_S;
+  return { ...past, rangeS, toS: end >= nowS ? undefined : end };
+}
+
+/** Undefined while the charts show the last hour. A range to now is requested again each minute. */
+export function selectQuery({ table, item, view }: Route, application: string, nowS: number): PastQuery | undefined {
+  const { past } = view;
+  if (past === undefined) return undefined;
+  const toS = past.toS ?? Math.floor(nowS / MINUTE_S) * MINUTE_S;
+  const isSingle = item !== undefined && (table === 'rpc' || table === 'sba');
+  const name = isSingle ? `${table}.${item}` : past.kind;
+  const { shiftS, sinceS } = past;
+  const query = { application, name, isSingle, fromS: toS - past.rangeS, toS, shiftS, sinceS };
+  return { ...query, key: JSON.stringify(query) };
+}
+
+/** An answer of `history`: the beginning of each step in ISO 8601, and its numbers. */
+export interface Steps {
+  readonly step: number;
+  readonly rows: readonly (readonly [string, number, number, ...(number | null)[]])[];
+}
+
+/** Times in epoch seconds. */
+type ByTime<Value> = ReadonlyMap<number, Value>;
+
+function readCalls({ rows }: Steps, shiftS: number): ByTime<PastCalls> {
+  return new Map(
+    rows.map(([time, count, errors, p50 = null, p95 = null, , max = null]) => {
+      return [Date.parse(time) / 1000 + shiftS, { count, errors, p50, p95, max }];
+    }),
+  );
+}
+
+function readCounts({ rows }: Steps, shiftS: number): ByTime<number> {
+  return new Map(rows.map(([time, count]) => [Date.parse(time) / 1000 + shiftS, count]));
+}
+
+/** One point for each step of the range, also where nothing was measured, so that lines have gaps there. */
+export function joinSteps(
+  { fromS, toS, shiftS = 0 }: Pick<PastQuery, 'fromS' | 'toS' | 'shiftS'>,
+  now: { readonly calls: Steps; readonly sessions: Steps | undefined },
+  before: typeof now | undefined,
+): readonly PastPoint[] {
+  const { step } = now.calls;
+  const calls = readCalls(now.calls, 0);
+  const sessions = now.sessions && readCounts(now.sessions, 0);
+  const callsBefore = before && readCalls(before.calls, shiftS);
+  const sessionsBefore = before?.sessions && readCounts(before.sessions, shiftS);
+  const points: PastPoint[] = [];
+  for (let t = Math.ceil(fromS / step) * step; t < toS; t += step) {
+    points.push({
+      ...{ t, seconds: step, calls: calls.get(t), sessions: sessions?.get(t) },
+      ...{ before: callsBefore?.get(t), sessionsBefore: sessionsBefore?.get(t) },
+    });
+  }
+  return points;
+}
+
+/** A duration as a multiple of the one before; null where one of them is unknown. */
+export function ratioOf(now: number | null, before: number | null): number | null {
+  return now === null || before === null || before === 0 ? null : now / before;
+}
+
+/** The greater of both ratios. */
+export function factorOf({ p50, p95, p50Before, p95Before }: NameRow): number | null {
+  const known = [ratioOf(p50, p50Before), ratioOf(p95, p95Before)].filter((ratio) => ratio !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
