@@ -9,6 +9,7 @@ import type { Shown } from './page-state.ts';
 import { DAY_S, HOUR_S, type PastCalls, type PastPoint, type PastState, type PastView, zoomTo } from './past.ts';
 import { createPointColumns } from './past-columns.ts';
 import { PastTables } from './past-tables.tsx';
+import { Time } from './time.tsx';
 import { Choice, KINDS, RangeChoice } from './time-charts.tsx';
 
 const MINUTE_S = 60;
@@ -166,7 +167,8 @@ function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastStat
   return (
     <div class="table-tools past-tools">
       <span class="past-range">
-        {formatTime(fromS * 1000, nowMs)} to {chosen.toS === undefined ? 'now' : formatTime(toS * 1000, nowMs)}
+        <Time epochMs={fromS * 1000} nowMs={nowMs} /> to{' '}
+        {chosen.toS === undefined ? 'now' : <Time epochMs={toS * 1000} nowMs={nowMs} />}
       </span>
       <fieldset class="choice">
         <legend class="hidden">Move and zoom; or draw a range in a chart</legend>

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
  * Everything else with a digit or a dash for a value needs one.
  */
 const IN_WORDS =
-  '.situation, .notice, .events, .moment, .choice, .reading, th[scope=row], h2, h3, h4, nav, a.back, .hidden';
+  '.situation, .notice, .events, .moment, .past-range, .choice, .reading, th[scope=row], h2, h3, h4, nav, a.back, .hidden';
 
 /** Texts such as `12.3 ms` without an explanation for the pointer. */
 export async function unexplainedNumbers(page: Page): Promise<readonly string[]> {

@@ -9,6 +9,8 @@ import { temporaryFolder } from '../../support/deferred.ts';
 import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 import { ScriptMeter } from '../../support/page/script-meter.ts';
 import type { Harness } from '../../support/page/stand.ts';
+import { violationsOf } from './axe.ts';
+import { unexplainedNumbers } from './explained.ts';
 
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;
@@ -114,6 +116,8 @@ describeInChromium('the live page with history.file', (chromium) => {
     const rows = await slower.locator('tbody tr:not(.space)').allInnerTexts();
     expect(rows.map((row) => /rpc\.(\S+)/.exec(row)?.[1])).toEqual(Object.keys(PLANTED));
     expect(rows[0]).toMatch(/▲ ×8\.0/);
+    expect(await unexplainedNumbers(live.page)).toEqual([]);
+    expect(await violationsOf(live.page)).toEqual([]);
     await slower.getByRole('link', { name: 'rpc.E.Pump.Start' }).click();
     await live.seeHeading('E.Pump.Start');
     await expect.poll(() => legend(live, 'durations').innerText()).toMatch(/p95\s+[\d.]+ ms/);
