@@ -59,9 +59,7 @@ export class UpstreamLink {
     const upstream = this.#services.upstream.connect(this.#listener);
     const response = this.#response;
     const owner: WriterOwner = {
-      get keptBytes() {
-        return response.keptBytes;
-      },
+      keptBytes: () => response.keptBytes,
       onFull: () => this.#setFull(true),
       onStalledTooLong: () => {
         if (upstream === this.#connection?.upstream) this.#client.onStalledTooLong();
