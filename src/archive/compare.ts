@@ -31,7 +31,7 @@ export interface Slower {
   readonly names: readonly SlowerName[];
 }
 
-/** All steps of 500 names in two weeks take about a second. */
+/** Of 500 names, each period of at most that long takes some tenths of a second. */
 const MAX_COMPARED_S = 7 * DAY_S;
 const DAYS_BEFORE = 7;
 /** Shorter periods are compared in steps of ten minutes. */
@@ -39,7 +39,10 @@ const SHORT_S = 3 * HOUR_S;
 /** A change below it is not named. */
 export const SLOWER_FACTOR = 1.2;
 
-/** The names with calls in `from` to `to`, of which the last week counts, or in the period of that length from `than`. */
+/**
+ * The names with calls in `from` to `to`, of which the last week counts, or in the period of that length from `than`;
+ * in whole steps.
+ */
 export function compareNames(
   sql: Sql,
   application: string,
@@ -47,8 +50,12 @@ export function compareNames(
 ): Comparison {
   const shift = range.from - range.than;
   const wanted = Math.max(range.from, range.to - MAX_COMPARED_S);
-  const step = chooseStep(range.now - Math.min(wanted, wanted - shift));
-  const [from, to] = [beginOf(wanted, step), beginOf(range.to - 1, step) + step];
+  const length = range.to - wanted;
+  const shortest = length <= HOUR_S ? 60 : length <= DAY_S ? 600 : HOUR_S;
+  const step = Math.max(shortest, chooseStep(range.now - Math.min(wanted, wanted - shift)));
+  const from = beginOf(wanted, step);
+  // A running step is not compared with a whole one.
+  const to = Math.max(from + step, beginOf(Math.min(range.to, range.now), step));
   const than = beginOf(from - shift, step);
   const current = readPeriod(sql, step, from, to);
   const other = readPeriod(sql, step, than, than + to - from);

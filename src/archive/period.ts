@@ -2,7 +2,7 @@ import { NS_PER_US } from '../base/clock.ts';
 import { percentilesOf } from '../measure/history/minute-record.ts';
 import type { Sql } from './queries.ts';
 import type { SqlRow } from './sqlite.ts';
-import { decodeBuckets, ONE, PER_OCTAVE } from './step-row.ts';
+import { forEachBucket, PER_OCTAVE } from './step-row.ts';
 
 /** The calls of one series in a period; durations in seconds, null without an answered call. */
 export interface Period {
@@ -38,11 +38,12 @@ class Calls {
     this.count += Number(count);
     this.errors += Number(errors);
     this.#maxNs = Math.max(this.#maxNs, Number(max) * NS_PER_US);
-    for (const element of decodeBuckets(buckets as Uint8Array)) {
-      const bucket = element % ONE;
-      this.#counts[bucket] = (this.#counts[bucket] ?? 0) + Math.floor(element / ONE);
-    }
+    forEachBucket(buckets as Uint8Array, this.#addBucket);
   }
+
+  readonly #addBucket = (bucket: number, count: number): void => {
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + count;
+  };
 
   read(): Period {
     const { count, errors } = this;

@@ -82,19 +82,22 @@ function encodeBuckets(elements: readonly number[]): Uint8Array {
 
 /** Elements as of `SparseBuckets`. */
 export function decodeBuckets(bytes: Uint8Array): number[] {
-  const numbers: number[] = [];
-  let [value, factor] = [0, 1];
+  const elements: number[] = [];
+  forEachBucket(bytes, (bucket, count) => elements.push(count * ONE + bucket));
+  return elements;
+}
+
+export function forEachBucket(bytes: Uint8Array, visit: (bucket: number, count: number) => void): void {
+  let [value, factor, bucket] = [0, 1, 0];
+  let isCount = false;
   for (const byte of bytes) {
     value += (byte % MORE) * factor;
     factor *= MORE;
     if (byte >= MORE) continue;
-    numbers.push(value);
-    [value, factor] = [0, 1];
+    if (isCount) visit(bucket, value);
+    else bucket += value;
+    isCount = !isCount;
+    value = 0;
+    factor = 1;
   }
-  let bucket = 0;
-  return numbers.flatMap((distance, at) => {
-    if (at % 2 === 1) return [];
-    bucket += distance;
-    return (numbers[at + 1] ?? 0) * ONE + bucket;
-  });
 }
