@@ -10,13 +10,14 @@ import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import { Keys } from './keys.tsx';
 import { type PageState, readNowMs, type Shown, type Store } from './page-state.ts';
+import { PastCharts } from './past-charts.tsx';
 import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
-import { Charts } from './time-charts.tsx';
+import { TimeCharts } from './time-charts.tsx';
 
 interface AppProps {
   readonly store: Store;
@@ -109,7 +110,11 @@ function Numbers({ store, ...props }: NumbersProps) {
           </section>
           <Events marks={route.view.past === undefined ? state.marks : (state.past?.marks ?? [])} {...shown} />
         </div>
-        <Charts {...shown} />
+        {route.view.past === undefined || props.live.archive === null ? (
+          <TimeCharts {...shown} />
+        ) : (
+          <PastCharts {...shown} />
+        )}
       </div>
     </>
   );

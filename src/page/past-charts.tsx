@@ -9,8 +9,8 @@ import type { Shown } from './page-state.ts';
 import { DAY_S, HOUR_S, type PastCalls, type PastPoint, type PastState, type PastView, zoomTo } from './past.ts';
 import { createPointColumns } from './past-columns.ts';
 import { PastTables } from './past-tables.tsx';
+import { Choice, KINDS, RangeChoice } from './range-choice.tsx';
 import { Time } from './time.tsx';
-import { Choice, KINDS, RangeChoice } from './time-charts.tsx';
 
 const MINUTE_S = 60;
 const BEFORE_DASH = [4, 3];

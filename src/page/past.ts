@@ -1,8 +1,7 @@
 /** What the charts show of the history on disk, from the address to the points. Pure: no requests, no clock. */
 import type { CallKind } from './chart-specs.ts';
-import type { Mark } from './live-data.ts';
+import type { Mark, TableKind } from './live-data.ts';
 import type { Timed } from './plot.ts';
-import type { Route } from './route.ts';
 
 /** Times are in seconds. Kept in the address, so that a link shows the same. */
 export interface PastView {
@@ -54,6 +53,13 @@ export interface SlowerNames {
   readonly to: string;
   readonly periods: number;
   readonly rows: readonly NameRow[];
+}
+
+/** What is open on the page. */
+interface Opened {
+  readonly table: TableKind;
+  readonly item: string | undefined;
+  readonly view: { readonly past: PastView | undefined };
 }
 
 /** What is requested: another key is another request. */
@@ -121,7 +127,7 @@ export function zoomTo(past: PastView, fromS: number, toS: number, nowS: number)
 }
 
 /** Undefined while the charts show the last hour. A range to now is requested again each minute. */
-export function selectQuery({ table, item, view }: Route, application: string, nowS: number): PastQuery | undefined {
+export function selectQuery({ table, item, view }: Opened, application: string, nowS: number): PastQuery | undefined {
   const { past } = view;
   if (past === undefined) return undefined;
   const toS = past.toS ?? Math.floor(nowS / MINUTE_S) * MINUTE_S;

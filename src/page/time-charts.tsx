@@ -4,49 +4,9 @@ import { type CallKind, selectCharts } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { formatTime } from './format.ts';
 import { DEFAULT_RANGE_S, type Shown } from './page-state.ts';
-import { DAY_S, HOUR_S } from './past.ts';
-import { PastCharts } from './past-charts.tsx';
+import { Choice, KINDS, RangeChoice } from './range-choice.tsx';
 
-export const KINDS: readonly Choosable<CallKind>[] = [
-  { value: 'rpc', name: 'RPC' },
-  { value: 'sba', name: 'SBA' },
-];
-/** In seconds. */
-const RANGES: readonly Choosable<number>[] = [
-  { value: 300, name: '5 min' },
-  { value: 900, name: '15 min' },
-  { value: 3_600, name: '1 h' },
-];
-/** Those of the history on disk. */
-const PAST_RANGES: readonly Choosable<number>[] = [
-  { value: 6 * HOUR_S, name: '6 h' },
-  { value: DAY_S, name: '1 d' },
-  { value: 7 * DAY_S, name: '7 d' },
-  { value: 30 * DAY_S, name: '30 d' },
-  { value: 90 * DAY_S, name: '90 d' },
-];
-
-/** The charts of the last hour, or those of the history on disk. */
-export function Charts(props: Shown) {
-  return props.state.route.view.past === undefined || props.live.archive === null ? (
-    <TimeCharts {...props} />
-  ) : (
-    <PastCharts {...props} />
-  );
-}
-
-/** `current`: seconds of the range that is shown. */
-export function RangeChoice({ live, current, onView }: Pick<Shown, 'live' | 'onView'> & { current: number }) {
-  const choose = (rangeS: number) => {
-    const isPast = PAST_RANGES.some(({ value }) => value === rangeS);
-    const past = { rangeS, toS: undefined, shiftS: undefined, sinceS: undefined, kind: 'rpc' } as const;
-    onView(isPast ? { past } : { rangeS, past: undefined });
-  };
-  const choices = live.archive === null ? RANGES : [...RANGES, ...PAST_RANGES];
-  return <Choice name="Time range" value={current} choices={choices} onChoose={choose} />;
-}
-
-function TimeCharts({ state, live, application, points, minute, nowMs, onView }: Shown) {
+export function TimeCharts({ state, live, application, points, minute, nowMs, onView }: Shown) {
   const { marks, route } = state;
   const { rangeS = DEFAULT_RANGE_S } = route.view;
   const { stepSeconds } = application.history;
@@ -81,35 +41,5 @@ function TimeCharts({ state, live, application, points, minute, nowMs, onView }:
       </header>
       <ChartStack {...{ specs, data, minute, cursor, nowMs }} />
     </section>
-  );
-}
-
-export interface Choosable<Value> {
-  readonly value: Value;
-  readonly name: string;
-}
-
-interface ChoiceProps<Value> {
-  readonly name: string;
-  readonly value: Value;
-  readonly choices: readonly Choosable<Value>[];
-  readonly onChoose: (value: Value) => void;
-}
-
-export function Choice<Value extends string | number>({ name, value, choices, onChoose }: ChoiceProps<Value>) {
-  return (
-    <fieldset class="choice">
-      <legend class="hidden">{name}</legend>
-      {choices.map((choice) => (
-        <button
-          key={choice.value}
-          type="button"
-          aria-pressed={choice.value === value}
-          onClick={() => onChoose(choice.value)}
-        >
-          {choice.name}
-        </button>
-      ))}
-    </fieldset>
   );
 }
