@@ -47,6 +47,28 @@ export const metrics = section('live', 'What is counted, and for how long.', {
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Maximum number of names in the statistics of one session.'),
 });
 
+const TARGET_NAME = 'a name such as E.Boiler.Start, or E.Boiler.* for all names that begin so';
+const TARGETS_FORM = 'a list of at most 100 groups of name, within and share, each name once';
+const SHARE_FORM = 'a number above 0, at most 1';
+
+const target = z
+  .strictObject(
+    {
+      name: text(TARGET_NAME, /^(?=.)[^*]*\*?$/s).describe(
+        'A name of an RPC or SBA RPC; `*` at its end stands for any rest.',
+      ),
+      within: duration('1s', 'A call meets the target if it is answered below 400 within this time.'),
+      share: z
+        .number({ error: SHARE_FORM })
+        .gt(0, { error: SHARE_FORM })
+        .max(1, { error: SHARE_FORM })
+        .prefault(0.99)
+        .describe('Share of the calls that should meet it.'),
+    },
+    { error: 'a group of name, within and share' },
+  )
+  .transform(({ name, within, share }) => ({ name, withinMs: Number(within), share }));
+
 export const calls = section('live', 'Lists of single calls: running and slowest.', {
   slowest: wholeNumber(
     { min: 0, max: 1_000 },
@@ -57,6 +79,15 @@ export const calls = section('live', 'Lists of single calls: running and slowest
   clientTimeout: duration('10s', 'How long clients wait. Later answers count in `d2_calls_late_total`. 0: forever.', {
     zero: 'forever',
   }),
+  targets: z
+    .array(target, { error: TARGETS_FORM })
+    .max(100, { error: TARGETS_FORM })
+    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, { error: TARGETS_FORM })
+    .prefault([])
+    .meta({
+      description: 'How fast calls should be: `d2_call_target_met_total`, `d2_call_target_missed_total`, the verdict.',
+      examples: [[{ name: 'E.Boiler.*', within: '500ms', share: 0.99 }]],
+    }),
 });
 
 const SECRET_TEXT = 'a text in quotes that is not empty';

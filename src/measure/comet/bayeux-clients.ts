@@ -16,6 +16,7 @@ import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
+import type { CallTargets } from '../record/call-targets.ts';
 import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
 import type { RunningCalls } from '../record/running-calls.ts';
 import type { SlowestCalls } from '../record/slowest-calls.ts';
@@ -35,6 +36,7 @@ export interface BayeuxClientsParts {
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
   readonly totals: CallTotals;
+  readonly targets: CallTargets;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   /** The budget for the names of monitored objects and of pending calls. */
@@ -184,11 +186,13 @@ export class BayeuxClients {
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
     this.#count(pending, session, result, atNs);
-    const { observers, slowest, totals } = this.#parts;
+    const { observers, slowest, targets, totals } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
     slowest.add(pending, session, ended, classifyResult(result));
     // A refusal over Comet is an error, as in the statistics.
-    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : classifyResult(result), ended);
+    const outcome = result.kind === 'refused' ? 'error' : classifyResult(result);
+    totals.ended(pending.call.kind, outcome, ended);
+    targets.ended(pending.call.kind, pending.call.name, outcome, ended.durationNs);
     if (observers.isWanted) observers.tell(ended);
   }
 

@@ -11,6 +11,7 @@ import {
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import type { CallTargets } from './call-targets.ts';
 import type { CallTotals } from './call-totals.ts';
 import { findHung, hideUnconfirmedName } from './hung-calls.ts';
 import type { RunningCalls } from './running-calls.ts';
@@ -27,6 +28,7 @@ export interface CountedApplication {
   readonly sessions: Pick<SessionTable, 'created' | 'countsByType'>;
   readonly running: Pick<RunningCalls, 'size' | 'byName'>;
   readonly totals: Pick<CallTotals, 'byKind'>;
+  readonly targets: Pick<CallTargets, 'readings'>;
 }
 
 export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
@@ -56,6 +58,20 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'application',
     'kind',
     'name',
+  ),
+  counter(
+    'd2_call_target_met_total',
+    'RPC calls that met a target of calls.targets: answered below 400 in time.',
+    ofEach(({ targets }) => readTargets(targets, 'met')),
+    'application',
+    'target',
+  ),
+  counter(
+    'd2_call_target_missed_total',
+    'RPC calls that missed a target of calls.targets. Those that their clients aborted are in neither.',
+    ofEach(({ targets }) => readTargets(targets, 'missed')),
+    'application',
+    'target',
   ),
   counter(
     'd2_calls_client_wait_seconds_total',
@@ -153,6 +169,10 @@ function readKinds(
   read: (totals: CallTotals['byKind']['rpc']) => MetricValues,
 ): MetricValues {
   return Object.entries(byKind).map(([kind, totals]) => [kind, read(totals)] as const);
+}
+
+function readTargets({ readings }: CountedApplication['targets'], key: 'met' | 'missed'): MetricValues {
+  return readings.map((target) => [target.name, target[key]] as const);
 }
 
 /** For metrics of both kinds of calls, with the labels `application`, `kind` and those that `read` adds. */

@@ -4,6 +4,7 @@ import type { AddressRate } from '../../limits/address-rate.ts';
 import { type ApplicationStatistics, createStatistics } from '../../metrics/statistics.ts';
 import type { ClassifierConfig } from '../classify/classifier.ts';
 import { SessionTable } from '../sessions/session-table.ts';
+import { CallTargets } from './call-targets.ts';
 import { CallTotals } from './call-totals.ts';
 import { RunningCalls } from './running-calls.ts';
 import { SlowestCalls } from './slowest-calls.ts';
@@ -19,6 +20,7 @@ export interface RecordedApplication {
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
   readonly totals: CallTotals;
+  readonly targets: CallTargets;
 }
 
 export function createApplication(
@@ -35,6 +37,8 @@ export function createApplication(
   });
   const totals = new CallTotals();
   setLateLimit({ statistics, totals }, config.calls);
+  const targets = new CallTargets();
+  targets.use(config.calls.targets);
   const sessions = new SessionTable({
     config: config.sessions,
     ...{ clock, claimRate },
@@ -43,7 +47,7 @@ export function createApplication(
   });
   const running = new RunningCalls(clock);
   const slowest = new SlowestCalls(config.calls.slowest, clock);
-  return { name, statistics, sessions, running, slowest, totals };
+  return { name, statistics, sessions, running, slowest, totals, targets };
 }
 
 /** `calls.clientTimeout`: a later answer counts as late. */

@@ -35,9 +35,9 @@ export class RecorderState {
   *save(): Generator<SavedFields> {
     const { credentials, own, applications } = this.#parts;
     yield { record: 'recorder', secret: credentials.secret, own: own.save(), comet: own.comet.save() };
-    for (const { name, statistics, sessions } of applications.values()) {
+    for (const { name, statistics, sessions, targets } of applications.values()) {
       const clients = this.#parts.clientsOf(name);
-      yield { record: 'application', name };
+      yield { record: 'application', name, targets: targets.save() };
       yield* statistics.save();
       yield* sessions.save((session: Session) => ({ comet: clients?.save(session) }));
       yield* clients?.saveStrays() ?? [];
@@ -56,6 +56,7 @@ export class RecorderState {
         own.comet.load(saved.record('comet'));
       } else if (kind === 'application') {
         application = applications.get(saved.textOrThrow('name')) ?? saved.refuse('a configured application', 'name');
+        if (saved.has('targets')) application.targets.load(saved.records('targets'));
       } else if (application !== undefined) {
         this.#loadInto(application, kind, saved);
       }

@@ -123,10 +123,11 @@ export class Recorder implements ExchangeObserver<Observation> {
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
-      for (const { statistics, sessions, slowest, totals } of this.applications.values()) {
+      for (const { statistics, sessions, slowest, totals, targets } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
         setLateLimit({ statistics, totals }, config.calls);
+        targets.use(config.calls.targets);
         sessions.reconfigure(config.sessions);
       }
       applyToComet?.();
@@ -206,8 +207,9 @@ export class Recorder implements ExchangeObserver<Observation> {
     }
     const outcome = classifyEnding(ending, exchange.status);
     if (outcome !== undefined) {
-      const { totals, slowest } = observation.application;
+      const { totals, targets, slowest } = observation.application;
       totals.ended(observation.call.kind, outcome, exchange);
+      targets.ended(observation.call.kind, observation.call.name, outcome, exchange.durationNs);
       slowest.add(observation, session, exchange, outcome);
     }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.

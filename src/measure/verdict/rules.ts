@@ -6,6 +6,7 @@
 import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
+import type { TargetReading } from '../record/call-targets.ts';
 import type { HungName } from '../record/hung-calls.ts';
 import { hungText, type MinuteCounts, type Rule, type VerdictCode } from './verdict.ts';
 
@@ -61,6 +62,17 @@ function compare(used: number | undefined, max: number | undefined, format = for
     return { isFull: false, isNearlyFull: false, text: 'not known' };
   const text = `${format(used)} of ${formatCount(max)}`;
   return { isFull: used >= max, isNearlyFull: used >= NEARLY_ALL * max, text };
+}
+
+function metShareOf({ met, missed }: TargetReading): number {
+  return met / Math.max(met + missed, 1);
+}
+
+/** `E.Boiler.*: 95 % of the last minute's calls took at most 500 ms, 99 % should (19 of 20)`. */
+function describeTarget(target: TargetReading): string {
+  const { name, withinMs, share, met, missed } = target;
+  const figures = `${formatCount(met)} of ${formatCount(met + missed)}`;
+  return `${name}: ${formatPercent(metShareOf(target))} of its calls were answered within ${formatDuration(withinMs / 1_000)}, and ${formatPercent(share)} should be (${figures})`;
 }
 
 /** Calls that ended for the client: answered, or without an answer. Those that the client aborted are not included. */
@@ -185,6 +197,21 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       subject: 'server',
       says: `The server: ${formatPercent(share)} of the calls of the last minute took longer than ${limit}, after which clients give up (${figures})${slowest === undefined ? '' : `; the slowest was ${slowest.name}`}.`,
       suspect: slowest,
+    };
+  },
+
+  'target-missed': ({ targets }) => {
+    const missed = targets
+      .filter((target) => target.met + target.missed >= MIN_FAULTS && metShareOf(target) < target.share)
+      .sort((one, other) => metShareOf(one) - one.share - (metShareOf(other) - other.share));
+    const [worst] = missed;
+    const now = targets.length === 0 ? 'no targets' : worst === undefined ? 'none' : describeTarget(worst);
+    return {
+      applies: worst !== undefined,
+      text: `Applies when, of at least ${MIN_FAULTS} calls of the last minute with a target (calls.targets), fewer than its share met it. Now: ${now}.`,
+      subject: 'server',
+      says: `The server: a target is missed: ${now}${missed.length > 1 ? `, and ${formatCount(missed.length - 1)} more` : ''}.`,
+      suspect: worst?.name.endsWith('*') === false ? { kind: worst.kind, name: worst.name } : undefined,
     };
   },
 

@@ -1,5 +1,6 @@
 import type { ServerState } from '../../jvm/server-reading.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
+import type { TargetReading } from '../record/call-targets.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { type HungName, UNCONFIRMED } from '../record/hung-calls.ts';
 
@@ -19,6 +20,7 @@ export const VERDICT_CODES = [
   'hung-calls',
   'calls-fail',
   'calls-late',
+  'target-missed',
   'processors',
   'garbage-collection',
   'calls-slow',
@@ -75,6 +77,8 @@ export interface Evidence {
   readonly slowest: SuspectCall | undefined;
   /** `calls.clientTimeout`; 0: clients wait forever. */
   readonly clientTimeoutS: number;
+  /** Of the last minute. */
+  readonly targets: readonly TargetReading[];
   /** Share of the minute that collectors took, from 0 to 1; null if no JVM is read. */
   readonly collectorShare: number | null;
   /** In seconds; null without enough calls. */

@@ -4,6 +4,7 @@ import { gauge, info, type MetricDescription } from '../../base/metric-descripti
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { History } from '../history/history.ts';
 import type { Mark, UpstreamCondition } from '../history/marks.ts';
+import type { CallTargets, TargetReading } from '../record/call-targets.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
@@ -22,6 +23,7 @@ import {
 export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
   readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
   readonly totals: CallTotals;
+  readonly targets: Pick<CallTargets, 'readings'>;
 }
 
 export interface VerdictSources {
@@ -41,8 +43,10 @@ interface Judged {
   readonly verdict: ApplicationVerdict;
   /** Ends a second, and returns what has been counted in the last 60. */
   readonly takeMinute: () => MinuteCounts;
+  readonly takeTargets: () => readonly TargetReading[];
   /** Figures of the minute that the verdict is of. */
   minute: MinuteCounts;
+  targets: readonly TargetReading[];
   code: VerdictCode | undefined;
   /** The mark of a finding that still holds. */
   mark: Mark | undefined;
@@ -63,8 +67,10 @@ export class Verdicts {
     this.#clock = clock;
     for (const application of sources.applications) {
       const takeMinute = createMinute(() => this.#readCounts(application));
-      const state = { minute: takeMinute(), code: undefined, mark: undefined };
-      this.#judged.set(application.name, { application, verdict: new ApplicationVerdict(clock), takeMinute, ...state });
+      const takeTargets = createTargetMinute(application.targets);
+      const state = { minute: takeMinute(), targets: takeTargets(), code: undefined, mark: undefined };
+      const verdict = new ApplicationVerdict(clock);
+      this.#judged.set(application.name, { application, verdict, takeMinute, takeTargets, ...state });
     }
   }
 
@@ -80,6 +86,7 @@ export class Verdicts {
   judge(): void {
     for (const judged of this.#judged.values()) {
       judged.minute = judged.takeMinute();
+      judged.targets = judged.takeTargets();
       const { code } = judged.verdict.judge(this.#evidenceOf(judged));
       if (code !== judged.code) this.#mark(judged, code);
     }
@@ -121,7 +128,7 @@ export class Verdicts {
     return { ...totals.counts, unclassified: unclassified.belowOf(name), misplaced: unclassified.misplaced.count };
   }
 
-  #evidenceOf({ application, minute }: Judged): Evidence {
+  #evidenceOf({ application, minute, targets }: Judged): Evidence {
     const { history, lifecycle, upstream, jvm, ...sources } = this.#sources;
     const { name } = application;
     return {
@@ -133,7 +140,7 @@ export class Verdicts {
       server: jvm.state.kind === 'available' ? jvm.state.server : undefined,
       deadlock: sources.deadlock(),
       hung: findHung(application),
-      minute,
+      ...{ minute, targets },
       worst: history.worstCallOf(name),
       slowest: slowestOf(application),
       clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
@@ -158,6 +165,22 @@ function createMinute(read: () => MinuteCounts): () => MinuteCounts {
     if (before.length > MINUTE_S) before.shift();
     const keys = Object.keys(now) as (keyof MinuteCounts)[];
     return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
+  };
+}
+
+/** As `createMinute`, of each target. One that was added meanwhile counts from its beginning. */
+function createTargetMinute(targets: Pick<CallTargets, 'readings'>): () => readonly TargetReading[] {
+  const copy = () => new Map(targets.readings.map((target) => [target.name, { ...target }]));
+  const before = [copy()];
+  return () => {
+    const now = copy();
+    const [oldest = now] = before;
+    before.push(now);
+    if (before.length > MINUTE_S) before.shift();
+    return Array.from(now.values(), (target) => {
+      const { met = 0, missed = 0 } = oldest.get(target.name) ?? {};
+      return { ...target, met: target.met - met, missed: target.missed - missed };
+    });
   };
 }
 

@@ -1,6 +1,7 @@
 /** Full tables whose reading takes as long on a simulated clock as was measured for real ones. */
 
 import { NS_PER_US } from '../../../src/base/clock.ts';
+import { CallTargets } from '../../../src/measure/record/call-targets.ts';
 import { CallTotals } from '../../../src/measure/record/call-totals.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
@@ -80,6 +81,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
     running: { size: 0, oldest: () => [], byName: () => [] },
     slowest: { slowest: () => [] },
     totals: new CallTotals(),
+    targets: new CallTargets(),
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
       sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },

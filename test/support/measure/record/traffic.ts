@@ -25,7 +25,7 @@ export const METRICS: RecorderConfig['metrics'] = {
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],
   rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100, clientTimeoutMs: 10_000 },
+  calls: { slowest: 100, clientTimeoutMs: 10_000, targets: [] },
   metrics: METRICS,
   sessions: { ...testSessions, idleMs: 30 * 60_000, apiKeys: [{ user: 'historian', key: 'key-1' }] },
   comet: testComet,

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { createTable } from '../../../../src/base/metric-description.ts';
 import { APPLICATION_METRICS } from '../../../../src/measure/record/application-metrics.ts';
+import { CallTargets } from '../../../../src/measure/record/call-targets.ts';
 import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
 import { renderMetrics } from '../../../../src/monitor/dropwizard/render.ts';
@@ -39,6 +40,7 @@ it.each([
       sessions: { created: { count: 0, durations: undefined }, countsByType: () => ({}) } as never,
       running: { size: 0, byName: () => [] },
       totals: new CallTotals(),
+      targets: new CallTargets(),
     }));
     for (const { statistics } of applications) {
       for (let i = 0; i < 10_100; i += 1) {

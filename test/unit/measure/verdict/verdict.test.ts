@@ -31,6 +31,11 @@ const unreachable = (reason: string, isTls = false): Pick<Evidence, 'upstream'> 
 });
 const HUNG = { kind: 'rpc', name: 'P.Report', count: 6, youngest: 12, oldest: 40, p99: 0.25 } as const;
 
+/** One target that 99 % of the calls should meet. */
+const targets = (met: number, missed: number): Pick<Evidence, 'targets'> => ({
+  targets: [{ name: 'E.Boiler.*', withinMs: 500, share: 0.99, met, missed, kind: 'rpc' }],
+});
+
 function evidence(...parts: readonly Partial<Evidence>[]): Evidence {
   const calm: Evidence = {
     application: 'smartWeb',
@@ -45,6 +50,7 @@ function evidence(...parts: readonly Partial<Evidence>[]): Evidence {
     worst: undefined,
     slowest: undefined,
     clientTimeoutS: 10,
+    targets: [],
     collectorShare: null,
     p95: { now: 0.02, usual: 0.02 },
     unclassifiedPath: undefined,
@@ -79,6 +85,8 @@ const RULES: readonly (readonly [code: string, subject: string, applies: Partial
     ['calls-fail', 'server', minute({ ok: 57, unanswered: 3 }), minute({ ok: 58, unanswered: 3 })],
     ['calls-fail', 'server', minute({ ok: 0, errors: 3 }), minute({ ok: 0, errors: 2 })],
     ['calls-late', 'server', minute({ ok: 60, late: 3 }), minute({ ok: 61, late: 3 })],
+    ['target-missed', 'server', targets(98, 2), targets(99, 1)],
+    ['target-missed', 'server', targets(0, 3), targets(0, 2)],
     ['processors', 'server', cores(1.8, 2), cores(1.79, 2)],
     ['garbage-collection', 'server', { collectorShare: 0.1 }, { collectorShare: 0.099 }],
     ['calls-slow', 'server', { p95: { now: 0.2, usual: 0.1 } }, { p95: { now: 0.199, usual: 0.1 } }],
@@ -117,6 +125,7 @@ it('the first rule in the order of the contract is the verdict, whatever else ap
     'hung-calls': { hung: null },
     'calls-fail': minute(counts),
     'calls-late': minute({ ...counts, late: 0 }),
+    'target-missed': targets(1, 0),
     processors: { server: undefined },
     'garbage-collection': { collectorShare: 0 },
     'calls-slow': { p95: { now: null, usual: null } },
