@@ -77,6 +77,7 @@ const pair = certificates.signed(certificates.authority(), { name: 'localhost' }
 const sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
   listen: { tls: pair },
   monitor: { auth: { tokensFile: folder.write('tokens', line) } },
+  calls: { targets: [{ name: 'E.*', within: '1s', share: 0.9 }] },
   state: { file: path.join(folder.path, 'state'), interval: '1s' },
   history: { file: path.join(folder.path, 'history.db') },
   accessLog: { file: path.join(folder.path, 'access.log') },
