@@ -57,7 +57,7 @@ it.each<[string, readonly number[], Parameters<typeof createSource>[1], string, 
   ],
   ['the upstream is elsewhere', [812], { upstreamHost: 'app.example.com' }, 'NOT_FOUND', /is not this machine/],
   ['two JVMs listen', [7, 812], {}, 'AMBIGUOUS', /2 JVMs are candidates.*jvm\.pid/],
-  ['jvm.user is another one', [812], { user: 'ann' }, 'NOT_FOUND', /process 812/],
+  ['jvm.user names another user', [812], { user: 'ann' }, 'NOT_FOUND', /process 812/],
   ['jvm.pid has no file', [], { pid: 99 }, 'NOT_FOUND', /process 99 \(jvm\.pid\)/],
   ['its file is damaged', [813], {}, 'FORMAT', /hsperfdata_PLANT\$\/813 cannot be read/],
 ])('if %s, the reason says what to change', async (_, pids, options, code, message) => {
