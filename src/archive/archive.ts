@@ -31,6 +31,9 @@ const ANSWER_MS = 60_000;
 /** As many as the hour in memory has. */
 const MAX_QUEUE = 60;
 const CODE = 'D2S_ERR_HISTORY_FILE';
+/** They read all names of days, which may take seconds. */
+const LONG_CALLS: ReadonlySet<keyof StoreCalls> = new Set(['compare', 'findSlower', 'summarize']);
+const MAX_ASIDE = 8;
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY;
 
 /** Undefined if this Node.js has SQLite. */
@@ -47,6 +50,7 @@ export class Archive {
   /** The marks on disk, as JSON. */
   #savedMarks = '';
   #flushing: Promise<void> | undefined;
+  readonly #aside = { waiting: 0, last: Promise.resolve() };
   #isFailing = false;
   /** The mark of a failure that lasts. */
   #failure: Mark | undefined;
@@ -105,7 +109,8 @@ export class Archive {
     const late = delay(ANSWER_MS, undefined, { ref: false }).then(() => Promise.reject(new Error('no answer')));
     late.catch(() => undefined);
     try {
-      return await Promise.race([this.#ask(name, ...args), late]);
+      const answer = LONG_CALLS.has(name) ? this.#askAside(name, ...args) : this.#ask(name, ...args);
+      return await Promise.race([answer, late]);
     } catch (cause) {
       throw new SidecarError(CODE, `the history cannot be read: ${describe(cause)}`, { cause });
     }
@@ -120,7 +125,7 @@ export class Archive {
       target = realPath;
       await handle.close();
       // Another thread, so that writing goes on meanwhile.
-      thread = await this.#createThread();
+      thread = await this.#createThread(true);
       await thread.ask('backUp', target);
     } catch (cause) {
       if (target !== undefined) await removeOwn(target).catch(() => undefined);
@@ -162,10 +167,37 @@ export class Archive {
     return true;
   }
 
-  async #createThread(): Promise<Thread> {
+  /** In a thread of its own, one after the other: writing goes on meanwhile, and the memory goes with the thread. */
+  async #askAside<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
+    if (this.#aside.waiting >= MAX_ASIDE) throw new Error('too many long questions wait');
+    this.#aside.waiting += 1;
+    const before = this.#aside.last;
+    const answer = (async () => {
+      await before;
+      const thread = await this.#createThread(true);
+      try {
+        return await thread.ask(name, ...args);
+      } finally {
+        await thread.end();
+      }
+    })();
+    this.#aside.last = answer.then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      return await answer;
+    } finally {
+      this.#aside.waiting -= 1;
+    }
+  }
+
+  async #createThread(isAside = false): Promise<Thread> {
     const { file, keepMs, maxBytes } = this.#options;
     const realPath = await findReplaceable(file);
-    return new Thread({ file: realPath, keepS: keepMs / MS_PER_S, maxBytes }, (refused) => this.#wasRefused(refused));
+    return new Thread({ file: realPath, keepS: keepMs / MS_PER_S, maxBytes, isAside }, (refused) =>
+      this.#wasRefused(refused),
+    );
   }
 
   async #ask<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {

@@ -32,7 +32,7 @@ class Calls {
   errors = 0;
   #maxNs = 0;
   /** By bucket. */
-  readonly #counts = new Float64Array(MAX_BUCKETS);
+  readonly #counts = new Uint32Array(MAX_BUCKETS);
 
   add({ count, errors, max, buckets }: SqlRow): void {
     this.count += Number(count);

@@ -11,6 +11,8 @@ const MAX_HEAP_MB = 256;
 export interface WorkerOptions extends StoreLimits {
   /** Without links. */
   readonly file: string;
+  /** Beside the thread that writes: a damaged file stays where it is, for that one to find. */
+  readonly isAside: boolean;
 }
 
 export type StoreCalls = Pick<

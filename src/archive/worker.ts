@@ -27,12 +27,12 @@ class Server {
   /** Damage is found when a page is read: the file is set aside, and the call is repeated on a new one. */
   #call(name: Call['name'], args: readonly never[]): unknown {
     if (name === 'close') return this.#close();
-    const { file } = this.#options;
+    const { file, isAside } = this.#options;
     const callOn = (store: Store) => store[name](...(args as unknown as [never, never, never]));
     try {
       return callOn(this.#store ?? this.#use(openArchiveFile(file)));
     } catch (error) {
-      if (!isDamage(error)) throw error;
+      if (isAside || !isDamage(error)) throw error;
       this.#close();
       return callOn(this.#use(setAside(file, 'damaged')));
     }
