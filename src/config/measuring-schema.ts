@@ -45,6 +45,16 @@ export const metrics = section('live', 'What is counted, and for how long.', {
     .prefault({})
     .describe('Maximum number of names of each kind, or one number for all. Further names count as `(other)`.'),
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Maximum number of names in the statistics of one session.'),
+  prometheus: section('restart', 'Fewer series in `/metrics`.', {
+    objects: oneOf(['all', 'totals'], 'all', '`all`: series of each object. `totals`: one sum for all objects.'),
+    names: intWithin(NAMES, `a whole number from ${NAMES.min} to ${NAMES.max}`)
+      .optional()
+      .meta({
+        description:
+          'Series for the first this many names of each kind until the restart; the rest is added up as `(other)`. Absent: for all.',
+        examples: [500],
+      }),
+  }),
 });
 
 const TARGET_NAME = 'a name such as E.Boiler.Start, or E.Boiler.* for all names that begin so';

@@ -75,7 +75,7 @@ const MIN_NAME_BYTES = 64 * 1024;
  * `monitor.maxAnswerBytes`, whatever the names are.
  */
 export function createStatistics(
-  options: Config['metrics'],
+  options: Omit<Config['metrics'], 'prometheus'>,
   clock: Clock,
   { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
 ): ApplicationStatistics {
