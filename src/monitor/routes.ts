@@ -117,6 +117,10 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
     addLiveRoutes(server, monitored, monitored.live, share);
   }
   const fewer = new FewerSeries(options.prometheus);
+  for (const { name: application, statistics } of monitored.applications) {
+    for (const kind of ['rpc', 'sba'] as const)
+      statistics[kind].foldListeners?.add((name) => fewer.fold(application, kind, name));
+  }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, fewer, share));
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {

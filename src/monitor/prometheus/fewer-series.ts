@@ -1,12 +1,15 @@
 /** Adds up samples of names and objects that shall have no series of their own: `metrics.prometheus`. */
 
-import type { DurationBucketsReading, MetricValue, Sample, Table } from '../../base/metric-description.ts';
+import type { DurationBucketsReading, Family, MetricValue, Sample, Table } from '../../base/metric-description.ts';
 import type { Config } from '../../config/config.ts';
 import { OTHER_NAME } from '../../metrics/name-table.ts';
 
 export type SeriesOptions = Config['metrics']['prometheus'];
 
-/** `false`: had series, and the table of names has given it up. Its count is in `(other)`, and so are later calls. */
+/** `undefined` marks a point to pause: samples that are added up write nothing. */
+export type SlicedTable = Family & { samples(): Iterable<Sample | undefined> };
+
+/** `false`: had series, and gave way in the table of names. Its counts are in `(other)`, and so are later calls. */
 type Admitted = Map<string, boolean>;
 
 export class FewerSeries {
@@ -19,7 +22,7 @@ export class FewerSeries {
   }
 
   /** The same tables, some with fewer samples. Sums over names stay the same. */
-  apply(tables: readonly Table[]): readonly Table[] {
+  apply(tables: readonly Table[]): readonly SlicedTable[] {
     return tables.map((table) => {
       const at = table.labels.indexOf('name');
       if (at < 0) return table;
@@ -30,20 +33,28 @@ export class FewerSeries {
     });
   }
 
-  *#samples(table: Table, at: number, max: number): Generator<Sample, void, undefined> {
+  /** For a name whose counts have moved to `(other)`: if it returned with its series, its counters would fall. */
+  fold(application: string, kind: 'rpc' | 'sba', name: string): void {
+    const names = this.#admittedOf([application, kind]);
+    if (names.has(name)) names.set(name, false);
+  }
+
+  /** Tables list names in the order in which they appeared. */
+  *#samples(table: Table, at: number, max: number): Generator<Sample | undefined, void, undefined> {
     const rest = new Sums();
-    const missing = new Map<Admitted, Set<string>>();
     for (const sample of table.samples()) {
       const [name = '', kind] = [sample.labels[at], sample.labels.slice(0, at)];
       const names = this.#admittedOf(kind);
-      // Gauges may have only some of the names.
-      if (table.type !== 'gauge' && !missing.has(names)) missing.set(names, new Set(names.keys()));
-      missing.get(names)?.delete(name);
-      if (name !== OTHER_NAME && names.size < max && !names.has(name)) names.set(name, true);
-      if (names.get(name) === true) yield sample;
-      else rest.add([...kind, OTHER_NAME, ...sample.labels.slice(at + 1)], sample.value);
+      // Gauges have only some of the names, in another order.
+      const isNew = table.type !== 'gauge' && name !== '' && name !== OTHER_NAME && !names.has(name);
+      if (isNew && names.size < max) names.set(name, true);
+      // Calls without a name are `''`.
+      if (name === '' || names.get(name) === true) yield sample;
+      else {
+        rest.add([...kind, OTHER_NAME, ...sample.labels.slice(at + 1)], sample.value);
+        yield undefined;
+      }
     }
-    for (const [names, gone] of missing) for (const name of gone) names.set(name, false);
     yield* rest.samples();
   }
 
@@ -55,13 +66,16 @@ export class FewerSeries {
   }
 }
 
-function withoutLabel(table: Table, at: number): Table {
+function withoutLabel(table: Table, at: number): SlicedTable {
   return {
     ...table,
     labels: table.labels.toSpliced(at, 1),
     *samples() {
       const sums = new Sums();
-      for (const { labels, value } of table.samples()) sums.add(labels.toSpliced(at, 1), value);
+      for (const { labels, value } of table.samples()) {
+        sums.add(labels.toSpliced(at, 1), value);
+        yield undefined;
+      }
       yield* sums.samples();
     },
   };
