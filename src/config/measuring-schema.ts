@@ -19,6 +19,10 @@ import { trimSlashes } from './upstream-url.ts';
 const NAMES = { min: 1, max: 1_000_000 };
 const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a group of rpc, sba and object`;
 
+/** In seconds. Durations over an hour count as an hour. */
+const BUCKETS_FORM = 'a list of 1 to 40 rising numbers of seconds, from 0.000001 to 3600';
+const isRising = (bounds: readonly number[]): boolean => bounds.every((bound, i) => bound > (bounds[i - 1] ?? 0));
+
 const maxNamesByKind = z
   .strictObject(
     {
@@ -45,6 +49,28 @@ export const metrics = section('live', 'What is counted, and for how long.', {
     .prefault({})
     .describe('Maximum number of names of each kind, or one number for all. Further names count as `(other)`.'),
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Maximum number of names in the statistics of one session.'),
+  prometheus: section('restart', 'Fewer series in `/metrics`.', {
+    objects: oneOf(['all', 'totals'], 'all', '`all`: series of each object. `totals`: one sum for all objects.'),
+    buckets: z
+      .array(z.number({ error: BUCKETS_FORM }).min(1e-6, { error: BUCKETS_FORM }).max(3_600, { error: BUCKETS_FORM }), {
+        error: BUCKETS_FORM,
+      })
+      .min(1, { error: BUCKETS_FORM })
+      .max(40, { error: BUCKETS_FORM })
+      .refine(isRising, { error: BUCKETS_FORM })
+      .optional()
+      .meta({
+        description: 'Upper bounds of durations of calls, in seconds. Absent: 15 bounds from 0.001 to 60.',
+        examples: [[0.01, 0.1, 1, 10]],
+      }),
+    names: intWithin(NAMES, `a whole number from ${NAMES.min} to ${NAMES.max}`)
+      .optional()
+      .meta({
+        description:
+          'Series for the first this many names of each kind until the restart; the rest is added up as `(other)`. Absent: for all.',
+        examples: [500],
+      }),
+  }),
 });
 
 const TARGET_NAME = 'a name such as E.Boiler.Start, or E.Boiler.* for all names that begin so';

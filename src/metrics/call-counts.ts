@@ -1,6 +1,6 @@
 import type { DurationBucketsReading } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
+import { type BucketBounds, DurationBuckets } from './duration-buckets.ts';
 import { MinuteCalls } from './minute-calls.ts';
 
 /** Different statuses for each name; more count as `OTHER_STATUS`. */
@@ -29,8 +29,9 @@ export class CallCounts {
   /** Calls that were not `ok`, by status, e.g. `503`, or `refused`, `no answer`, `other`. Undefined without any. */
   statuses: Map<string, number> | undefined;
 
-  constructor(isExponential = false) {
-    this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
+  /** `bounds`: default `CALL_BOUNDS`. */
+  constructor(bounds?: BucketBounds, isExponential = false) {
+    this.durations = new DurationBuckets(bounds, isExponential);
   }
 
   /** `isLate`: the call took longer than clients wait. */

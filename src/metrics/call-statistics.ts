@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
+import type { BucketBounds } from './duration-buckets.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import { Meter, type MeterReading } from './meter.ts';
 import { emptyMetricSet, type MetricSet } from './metric-set.ts';
@@ -73,12 +74,13 @@ export class CallStatistics {
   readonly #unnamed: CallCounts | undefined;
   readonly #createTimer: (createdNs: number) => Timer;
   readonly #isExponential: boolean;
+  readonly #bounds: BucketBounds | undefined;
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
   /** Called when the counts of a name have moved to another. */
-  onFolded: ((name: string, into: string) => void) | undefined;
+  readonly foldListeners = new Set<(name: string, into: string) => void>();
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
@@ -90,14 +92,17 @@ export class CallStatistics {
     keepsCounts?: boolean;
     /** Counts have exponential buckets as well. Default false. */
     isExponential?: boolean;
+    /** Of the counts. Default `CALL_BOUNDS`. */
+    bounds?: BucketBounds | undefined;
   }) {
     const { prefix, clock, createTimer, budget, keepsCounts = false, isExponential = false } = options;
     this.#isExponential = isExponential;
+    this.#bounds = options.bounds;
     this.#prefix = prefix;
     this.#clock = clock;
     this.#createTimer = createTimer;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(isExponential) : undefined;
+    this.#unnamed = keepsCounts ? new CallCounts(options.bounds, isExponential) : undefined;
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, {
       create: (name, atNs = clock.nowNs()) => {
@@ -218,7 +223,7 @@ export class CallStatistics {
 
   /** A further record of `(other)`. */
   #loadPart(saved: SavedRecord): TimedCalls {
-    const counts = this.#unnamed && new CallCounts(this.#isExponential);
+    const counts = this.#unnamed && new CallCounts(this.#bounds, this.#isExponential);
     const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
     part.load(saved);
     return part;
@@ -247,7 +252,7 @@ export class CallStatistics {
   #createCounts(name: string): CallCounts | undefined {
     const present = this.#countsByName?.get(name);
     if (present !== undefined || this.#countsByName === undefined) return present;
-    const counts = new CallCounts(this.#isExponential);
+    const counts = new CallCounts(this.#bounds, this.#isExponential);
     this.#countsByName.set(name, counts);
     return counts;
   }
@@ -257,7 +262,7 @@ export class CallStatistics {
     this.#shown?.timers.delete(`${this.#prefix}.${name}`);
     this.#shown?.meters.delete(`${this.#prefix}.${name}.errors`);
     this.#countsByName?.delete(name);
-    this.onFolded?.(name, OTHER_NAME);
+    for (const listener of this.foldListeners) listener(name, OTHER_NAME);
     other.absorb(calls);
     return calls.timer.count;
   }

@@ -87,7 +87,7 @@ export class DurationBuckets implements DurationBucketsReading {
   #bucketOf(durationNs: number): number {
     const { ns } = this.#bounds;
     let bucket = 0;
-    // From the lowest bound: most calls are quick, and 15 comparisons are the maximum.
+    // From the lowest bound: most calls are quick, and `metrics.prometheus.buckets` has at most 40 bounds.
     while (bucket < ns.length && durationNs > (ns[bucket] as number)) bucket += 1;
     return bucket;
   }
@@ -98,7 +98,7 @@ export class DurationBuckets implements DurationBucketsReading {
     return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs, exponential };
   }
 
-  /** Counts of other bounds cannot be taken over: these buckets then begin empty. */
+  /** Counts of other bounds, e.g. after a change of `metrics.prometheus.buckets`, are lost: the buckets begin empty. */
   load(saved: SavedRecord): void {
     if (saved.numbers('bounds').join() !== this.#bounds.seconds.join()) return;
     const counts = saved.counts('counts');

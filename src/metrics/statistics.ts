@@ -19,7 +19,7 @@ import type { Config } from '../config/config.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { AnswerLog, type CountedCall, isCountedKind } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
-import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
+import { type BucketBounds, CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
 import { NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
@@ -54,6 +54,8 @@ const OK = 200;
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
 
 export interface ApplicationStatistics extends Statistics {
+  /** Of durations in `/metrics`. */
+  readonly bounds: BucketBounds;
   /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
   createTimer(): Timer;
   /** Statistics over a whole session, with one budget of names for all kinds together. */
@@ -75,7 +77,9 @@ const MIN_NAME_BYTES = 64 * 1024;
  * `monitor.maxAnswerBytes`, whatever the names are.
  */
 export function createStatistics(
-  options: Config['metrics'],
+  options: Omit<Config['metrics'], 'prometheus'> & {
+    readonly prometheus?: Pick<Config['metrics']['prometheus'], 'buckets'>;
+  },
   clock: Clock,
   { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
 ): ApplicationStatistics {
@@ -90,7 +94,9 @@ export function createStatistics(
     sba: createBudget(maxNames.sba),
     object: createBudget(maxNames.object),
   };
-  const calls = { clock, createTimer: createCallTimer, keepsCounts: true, isExponential };
+  const buckets = options.prometheus?.buckets;
+  const bounds = buckets === undefined ? CALL_BOUNDS : createBucketBounds(buckets);
+  const calls = { clock, bounds, createTimer: createCallTimer, keepsCounts: true, isExponential };
   const kinds = {
     rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: budgets.rpc }),
     sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
@@ -100,6 +106,7 @@ export function createStatistics(
   for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.metrics();
   return {
     ...kinds,
+    bounds,
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
@@ -115,7 +122,7 @@ export function createStatistics(
     restored: () => {
       for (const budget of Object.values(budgets)) budget.trim();
     },
-    createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(CALL_BOUNDS, isExponential) }),
+    createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(bounds, isExponential) }),
     createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
     limitNames: (limits) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) {

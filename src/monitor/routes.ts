@@ -50,9 +50,12 @@ import { LoopShare, type NextTurn } from './loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
 import { CONTENT_TYPES, negotiate } from './negotiate.ts';
 import { renderTables } from './prometheus/exposition.ts';
+import { FewerSeries, type SeriesOptions } from './prometheus/fewer-series.ts';
 import { isPretty, sendJson, sendPieces } from './send.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
+  /** Default: all series. */
+  readonly prometheus?: SeriesOptions | undefined;
   /** Measures the turns of the event loop. Default: the system clock, since this is about CPU time. */
   readonly clock?: Clock;
   /** Default: `setImmediate`. */
@@ -113,7 +116,12 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   if (monitored.live !== undefined) {
     addLiveRoutes(server, monitored, monitored.live, share);
   }
-  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, share));
+  const fewer = new FewerSeries(options.prometheus);
+  for (const { name: application, statistics } of monitored.applications) {
+    for (const kind of ['rpc', 'sba'] as const)
+      statistics[kind].foldListeners?.add((name) => fewer.fold(application, kind, name));
+  }
+  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, fewer, share));
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
     const base = `${formatRoutePrefix(application.name)}/api/rest/v0/admin`;
@@ -184,10 +192,11 @@ async function sendExposition(
   request: FastifyRequest,
   reply: FastifyReply,
   monitored: Monitored,
+  fewer: FewerSeries,
   share: LoopShare,
 ): Promise<FastifyReply> {
   const format = negotiate(request.headers.accept);
-  const tables = monitored.createTables(await monitored.sidecar.readProcess());
+  const tables = fewer.apply(monitored.createTables(await monitored.sidecar.readProcess()));
   reply.header('vary', 'accept');
   return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
 }

@@ -26,7 +26,7 @@ export interface HistoryApplication {
 }
 
 type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName'> &
-  Partial<Pick<CallStatistics, 'onFolded'>>;
+  Partial<Pick<CallStatistics, 'foldListeners'>>;
 
 /** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
 type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
@@ -119,9 +119,9 @@ class CallsHistory {
     this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
     this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
     this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
-    calls.onFolded = (name, into) => {
+    calls.foldListeners?.add((name, into) => {
       for (const steps of [this.#answeredByName, this.#endedByName, this.#failedByName]) steps.fold(name, into);
-    };
+    });
   }
 
   sample(seq: number): CallsPoint {

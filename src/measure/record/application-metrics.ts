@@ -16,7 +16,8 @@ import type { CallTotals } from './call-totals.ts';
 import { findHung, hideUnconfirmedName } from './hung-calls.ts';
 import type { RunningCalls } from './running-calls.ts';
 
-type CountedCalls = Pick<CallStatistics, 'countsByName' | 'nameCount' | 'foldedCount'>;
+type CountedCalls = Pick<CallStatistics, 'countsByName' | 'nameCount' | 'foldedCount'> &
+  Partial<Pick<CallStatistics, 'foldListeners'>>;
 
 export interface CountedApplication {
   readonly name: string;

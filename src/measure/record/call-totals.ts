@@ -1,5 +1,5 @@
 import { NS_PER_S } from '../../base/clock.ts';
-import { CALL_BOUNDS, DurationBuckets } from '../../metrics/duration-buckets.ts';
+import { type BucketBounds, DurationBuckets } from '../../metrics/duration-buckets.ts';
 import type { CallKind } from '../classify/classifier.ts';
 
 /** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
@@ -18,7 +18,11 @@ export interface CallTimes {
 class KindTotals {
   clientWaitNs = 0;
   /** From the head to the first byte of the final answer. */
-  readonly firstByte = new DurationBuckets(CALL_BOUNDS);
+  readonly firstByte: DurationBuckets;
+
+  constructor(bounds: BucketBounds | undefined) {
+    this.firstByte = new DurationBuckets(bounds);
+  }
 }
 
 const LONG_WAIT_NS = NS_PER_S;
@@ -42,12 +46,13 @@ export class CallTotals {
     /** Calls with a client wait of over a second. */
     longWaits: 0,
   };
-  readonly byKind = {
-    rpc: new KindTotals(),
-    sba: new KindTotals(),
-    object: new KindTotals(),
-    session: new KindTotals(),
-  };
+  readonly byKind: Readonly<Record<CallKind, KindTotals>>;
+
+  /** `bounds` of the time to the first byte: default `CALL_BOUNDS`. */
+  constructor(bounds?: BucketBounds) {
+    const create = () => new KindTotals(bounds);
+    this.byKind = { rpc: create(), sba: create(), object: create(), session: create() };
+  }
 
   ended(kind: CallKind, outcome: SlowOutcome, { durationNs, clientWaitNs, firstByteNs, beganNs }: CallTimes): void {
     const { counts } = this;

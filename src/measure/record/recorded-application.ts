@@ -35,7 +35,7 @@ export function createApplication(
     isExponential,
     applications: config.applications.length,
   });
-  const totals = new CallTotals();
+  const totals = new CallTotals(statistics.bounds);
   setLateLimit({ statistics, totals }, config.calls);
   const targets = new CallTargets();
   targets.use(config.calls.targets);

@@ -5,7 +5,14 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
-import { promtool, RULES_PATH, readAlerts, readRuleGroups, readRules } from '../../support/prometheus/rules-file.ts';
+import {
+  FLEET_RULES_PATH,
+  promtool,
+  RULES_PATH,
+  readAlerts,
+  readRuleGroups,
+  readRules,
+} from '../../support/prometheus/rules-file.ts';
 import { hasPrometheus } from '../prometheus-server.ts';
 
 const CASES = path.join(import.meta.dirname, 'rules');
@@ -45,6 +52,19 @@ describe.runIf(hasPrometheus)('promtool', () => {
 
   it.each(CASE_FILES)('sees alerts fire when they should, and only then: %s', { timeout: 120_000 }, (file) => {
     expect(promtool('test', 'rules', path.join(folder, file)).output).toMatch(/^Unit Testing: .*\n +SUCCESS\n+$/);
+  });
+});
+
+describe.runIf(hasPrometheus)('promtool, of the rules of a fleet', () => {
+  const folder = temporaryFolder(deferTo(afterAll));
+
+  it('accepts them, and finds the sums of each site and of all', () => {
+    expect(promtool('check', 'rules', '--lint=all', '--lint-fatal', FLEET_RULES_PATH).status).toBe(0);
+    cpSync(FLEET_RULES_PATH, path.join(folder, 'fleet.yml'));
+    cpSync(path.join(import.meta.dirname, 'fleet'), folder, { recursive: true });
+    expect(promtool('test', 'rules', path.join(folder, 'levels.yml')).output).toMatch(
+      /^Unit Testing: .*\n +SUCCESS\n+$/,
+    );
   });
 });
 

@@ -6,6 +6,8 @@ import { parse } from 'yaml';
 
 export const RULES_PATH = fileURLToPath(new URL('../../../config/prometheus/rules.yml', import.meta.url));
 
+export const FLEET_RULES_PATH = fileURLToPath(new URL('../../../config/prometheus/fleet.yml', import.meta.url));
+
 export interface Rule {
   readonly record?: string;
   readonly alert?: string;

@@ -18,7 +18,7 @@ monitor:
   auth: { usersFile: /run/u, tokensFile: /run/t, certificates: [{ name: Prometheus 1, role: metrics }] }
   hosts: [plant]
   readyWithUpstream: true
-metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds }
+metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds, prometheus: { objects: totals, names: 5, buckets: [0.5, 2] } }
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
 control: { socket: /run/d2/s.sock }

@@ -20,6 +20,7 @@ export const FAILED: Ending = { kind: 'failed', failure: new UpstreamFailure('D2
 export const METRICS: RecorderConfig['metrics'] = {
   ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 },
   maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+  prometheus: { objects: 'all' },
 };
 
 const CONFIG: RecorderConfig = {

@@ -8,6 +8,7 @@ import type { Timer } from '../../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
 import type { ProcessReading } from '../../../../src/monitor/process-reading.ts';
 import { type ExpositionFormat, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
+import type { SeriesOptions } from '../../../../src/monitor/prometheus/fewer-series.ts';
 import { createTables, type MetricSources } from '../../../../src/sidecar/metrics.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { ManualClock } from '../../clock.ts';
@@ -52,17 +53,23 @@ export type Plant = Awaited<ReturnType<typeof createPlant>>;
 interface PlantOptions {
   readonly jvm?: MonitoredJvm;
   readonly maxNames?: number;
+  readonly prometheus?: SeriesOptions;
   /** Replaces the counts of the sidecar. */
   readonly applications?: readonly MonitoredApplication[];
   readonly sources?: Partial<MetricSources>;
 }
 
-export async function createPlant({ jvm = AVAILABLE, maxNames = 2_000, ...replaced }: PlantOptions = {}) {
+export async function createPlant({
+  jvm = AVAILABLE,
+  maxNames = 2_000,
+  prometheus = { objects: 'all' },
+  ...replaced
+}: PlantOptions = {}) {
   const clock = new ManualClock();
   const config = testConfig();
   const names = { rpc: maxNames, sba: maxNames, object: 10_000 };
   const sidecar = await Sidecar.create(
-    { ...config, metrics: { ...config.metrics, maxNames: names } },
+    { ...config, metrics: { ...config.metrics, maxNames: names, prometheus } },
     createLogger('silent'),
     clock,
   );
