@@ -110,6 +110,7 @@ const PARTS = {
   monitoring: (release) => {
     release.publish('config/grafana/d2-sidecar.json', 'grafana.json');
     release.publish('config/prometheus/rules.yml', 'prometheus-rules.yml');
+    release.publish('config/prometheus/fleet.yml', 'prometheus-fleet-rules.yml');
   },
   notes: (release) => writeFileSync(release.named('notes.md'), release.notes),
 };

@@ -98,6 +98,7 @@ describe.skipIf(!canRun)('a release', { timeout: SLOW_MS }, () => {
       'grafana.json',
       'linux-x64',
       'notes.md',
+      'prometheus-fleet-rules.yml',
       'prometheus-rules.yml',
       'sbom.cdx.json',
       'win-x64.exe',
