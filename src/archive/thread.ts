@@ -5,8 +5,9 @@ import { WORKER_SOURCE } from './worker-source.ts';
 
 /** A reader that asks faster than the disk answers is refused. */
 const MAX_WAITING = 32;
-/** Enough for a summary of 4,000 names. */
-const MAX_HEAP_MB = 256;
+/** Enough for minutes of 14,000 names, and beside them for a summary of 4,000. V8 collects late where it may grow. */
+const MAX_HEAP_MB = 64;
+const MAX_ASIDE_HEAP_MB = 256;
 
 export interface WorkerOptions extends StoreLimits {
   /** Without links. */
@@ -47,7 +48,10 @@ export class Thread {
       ...{ eval: true, name: 'history', workerData },
       // Node.js before 26 warns of node:sqlite.
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: 4 },
+      resourceLimits: {
+        maxOldGenerationSizeMb: workerData.isAside ? MAX_ASIDE_HEAP_MB : MAX_HEAP_MB,
+        maxYoungGenerationSizeMb: 4,
+      },
     });
     this.#worker.on('message', ({ value, error, refused }: Answer) => {
       if (refused !== undefined) onRefused(refused);
