@@ -24,6 +24,8 @@ export interface ChartSpec<Point = Period> {
   readonly title: string;
   readonly def: DefinitionKey;
   readonly isBars?: boolean;
+  /** A value without neighbours, which no line connects, is drawn as a dot. */
+  readonly hasSinglePoints?: boolean;
   readonly lines: readonly Line<Point>[];
   /** An extra entry of the legend, e.g. `all 71`: the number of the figure of the same name. */
   readonly extra?: { readonly label: string; text(minute: Point): string };

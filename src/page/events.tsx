@@ -2,10 +2,13 @@
 import { formatMarkName } from './draw-marks.ts';
 import type { Mark } from './live-data.ts';
 import type { Shown } from './page-state.ts';
+import { NOTHING_CHOSEN } from './past.ts';
 import { Time } from './time.tsx';
 
 /** The charts show all of them. */
 const MAX_EVENTS = 20;
+/** Of the history, where the list is for choosing one. */
+const MAX_PAST_EVENTS = 200;
 
 interface EventsProps extends Pick<Shown, 'state' | 'live' | 'nowMs' | 'onView'> {
   readonly marks: readonly Mark[];
@@ -14,29 +17,28 @@ interface EventsProps extends Pick<Shown, 'state' | 'live' | 'nowMs' | 'onView'>
 export function Events({ marks, state, live, nowMs, onView }: EventsProps) {
   const { past } = state.route.view;
   if (marks.length === 0) return null;
+  const shown = marks.slice(past === undefined ? -MAX_EVENTS : -MAX_PAST_EVENTS).reverse();
+  const choose = (t: number) => {
+    onView({ past: { ...(past ?? NOTHING_CHOSEN), sinceS: past?.sinceS === t ? undefined : t } });
+  };
   return (
     <details class="panel events" open={isWide()}>
       <summary>What happened ({marks.length})</summary>
       <ol>
-        {marks
-          .slice(-MAX_EVENTS)
-          .reverse()
-          .map((mark) => (
-            <li key={`${mark.t} ${mark.kind}`}>
-              <Time epochMs={mark.t * 1000} nowMs={nowMs} /> <b>{formatMarkName(mark.kind)}</b> {mark.text}
-              {live.archive !== null && past !== undefined && (
-                <button
-                  type="button"
-                  class="link"
-                  aria-pressed={past.sinceS === mark.t}
-                  onClick={() => onView({ past: { ...past, sinceS: past.sinceS === mark.t ? undefined : mark.t } })}
-                >
-                  Slower since?
-                </button>
-              )}
-            </li>
-          ))}
+        {shown.map((mark) => (
+          <li key={`${mark.t} ${mark.kind}`}>
+            <Time epochMs={mark.t * 1000} nowMs={nowMs} /> <b>{formatMarkName(mark.kind)}</b> {mark.text}
+            {live.archive !== null && (
+              <button type="button" class="link" aria-pressed={past?.sinceS === mark.t} onClick={() => choose(mark.t)}>
+                Slower since?
+              </button>
+            )}
+          </li>
+        ))}
       </ol>
+      {shown.length < marks.length && (
+        <p class="note">The last {shown.length}. Choose a shorter time for the others.</p>
+      )}
     </details>
   );
 }

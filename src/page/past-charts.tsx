@@ -1,5 +1,5 @@
 /** The charts of the history on disk: any range, beside another time, and what became slower. */
-import { useMemo } from 'preact/hooks';
+import { useCallback, useMemo, useRef } from 'preact/hooks';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import type { ChartSpec } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
@@ -15,7 +15,7 @@ import { Time } from './time.tsx';
 const MINUTE_S = 60;
 const BEFORE_DASH = [4, 3];
 
-const perMinute = (calls: PastCalls | undefined, { seconds }: PastPoint) =>
+const perMinute = (calls: PastCalls | undefined, seconds: number) =>
   calls === undefined ? null : calls.count / (seconds / MINUTE_S);
 
 const CALLS: ChartSpec<PastPoint> = {
@@ -25,8 +25,8 @@ const CALLS: ChartSpec<PastPoint> = {
   minTop: 1,
   format: formatRate,
   lines: [
-    { label: 'calls', colour: 'a', isFilled: true, value: (point) => perMinute(point.calls, point) },
-    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: (point) => perMinute(point.before, point) },
+    { label: 'calls', colour: 'a', isFilled: true, value: ({ calls, seconds }) => perMinute(calls, seconds) },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before, step }) => perMinute(before, step) },
   ],
 };
 
@@ -35,6 +35,7 @@ const DURATIONS: ChartSpec<PastPoint> = {
   title: 'Duration',
   def: 'past.duration',
   minTop: 0.001,
+  hasSinglePoints: true,
   format: formatDuration,
   lines: [
     { label: 'p50', colour: 'a', value: ({ calls }) => calls?.p50 ?? null },
@@ -84,14 +85,14 @@ export function PastCharts(props: Shown) {
   const change = (some: Partial<PastView>) => onView({ past: { ...chosen, ...some } });
   const isRange = chosen.toS === undefined;
   return (
-    <section class="panel charts past" aria-labelledby="charts-heading">
+    <section class="panel charts past" aria-labelledby="charts-heading" aria-busy={past?.isOther}>
       <header class="panel-head">
         <h2 id="charts-heading">Over time</h2>
         <span class="moment">{isSingle ? item : ''}</span>
         {!isSingle && (
           <Choice name="Calls of" value={chosen.kind} choices={KINDS} onChoose={(kind) => change({ kind })} />
         )}
-        <RangeChoice current={isRange ? chosen.rangeS : 0} {...{ live, onView }} />
+        <RangeChoice current={isRange ? chosen.rangeS : 0} past={chosen} {...{ live, onView }} />
       </header>
       <PastTools {...{ past, chosen, nowMs, change }} />
       {live.archive?.failure && <p class="note bad">{live.archive.failure}</p>}
@@ -114,17 +115,19 @@ interface PartProps {
   readonly change: (some: Partial<PastView>) => void;
 }
 
+type ZoomTo = (fromS: number, toS: number) => void;
+
 function PastStack({ past, chosen, isSingle, nowMs, change }: PartProps & { past: PastState; isSingle: boolean }) {
   const { points, marks, query } = past;
   const isCompared = query.shiftS !== undefined;
   const specs = useMemo(() => selectSpecs(isSingle, isCompared), [isSingle, isCompared]);
   const data = useMemo(() => ({ points, marks, fromS: query.fromS, toS: query.toS }), [points, marks, query]);
   const cursor = useCursor(points);
-  const whole = useMemo(() => sumUp(points, query.toS - query.fromS), [points, query]);
-  const onZoom = useMemo(
-    () => (fromS: number, toS: number) => change(zoomTo(chosen, fromS, toS, nowMs / 1000)),
-    [JSON.stringify(chosen)],
-  );
+  const whole = useMemo(() => sumUp(points), [points]);
+  // One function for all renderings, since another one would build the charts anew.
+  const zoom = useRef<ZoomTo>(undefined);
+  zoom.current = (fromS, toS) => change(zoomTo(chosen, fromS, toS, nowMs / 1000));
+  const onZoom = useCallback<ZoomTo>((fromS, toS) => zoom.current?.(fromS, toS), []);
   return (
     <>
       <output class="moment past-moment">
@@ -136,7 +139,7 @@ function PastStack({ past, chosen, isSingle, nowMs, change }: PartProps & { past
 }
 
 /** Of each line the greatest value, as one point. */
-function sumUp(points: readonly PastPoint[], seconds: number): PastPoint {
+function sumUp(points: readonly PastPoint[]): PastPoint {
   const most = (values: readonly (number | null | undefined)[]) => {
     const known = values.filter((value) => value !== null && value !== undefined);
     return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
@@ -149,8 +152,9 @@ function sumUp(points: readonly PastPoint[], seconds: number): PastPoint {
       ...{ p50: most(calls.map((one) => one?.p50)), p95: most(calls.map((one) => one?.p95)), max: null },
     };
   };
+  const { step = MINUTE_S, seconds = MINUTE_S } = points[0] ?? {};
   return {
-    ...{ t: 0, seconds: points[0]?.seconds ?? seconds },
+    ...{ t: 0, step, seconds },
     ...{ calls: greatest(points.map(({ calls }) => calls)), before: greatest(points.map(({ before }) => before)) },
     sessions: most(points.map(({ sessions }) => sessions)) ?? undefined,
     sessionsBefore: most(points.map(({ sessionsBefore }) => sessionsBefore)) ?? undefined,
@@ -194,7 +198,7 @@ function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastStat
         </button>
       </fieldset>
       <Compare {...{ chosen, change }} fromS={fromS} />
-      {past !== undefined && past.points.length > 0 && (
+      {past !== undefined && !past.isOther && past.points.length > 0 && (
         <CsvButton
           name={`${past.query.name} over time`}
           columns={createPointColumns(past.query.shiftS !== undefined)}
@@ -220,27 +224,45 @@ function Compare({ chosen: { shiftS }, fromS, change }: Omit<PartProps, 'nowMs'>
     change({ shiftS: shift === undefined ? 2 * DAY_S : shift.shiftS });
   };
   return (
-    <label class="compare">
-      Compare with{' '}
-      <select value={known?.name ?? OTHER} onChange={(event) => choose(event.currentTarget.value)}>
-        {[...SHIFTS.map(({ name }) => name), OTHER].map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-      {known === undefined && (
-        <input
-          type="datetime-local"
-          aria-label="Beginning of the other time"
-          value={formatInput(fromS - (shiftS ?? 0))}
-          onChange={(event) => {
-            const hours = Math.round((fromS - Date.parse(event.currentTarget.value) / 1000) / HOUR_S);
-            if (hours > 0) change({ shiftS: hours * HOUR_S });
-          }}
-        />
-      )}
-    </label>
+    <>
+      <label class="compare">
+        Compare with{' '}
+        <select value={known?.name ?? OTHER} onChange={(event) => choose(event.currentTarget.value)}>
+          {[...SHIFTS.map(({ name }) => name), OTHER].map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {known === undefined && <OtherTime {...{ fromS, change }} shiftS={shiftS ?? 0} />}
+    </>
+  );
+}
+
+/** Takes effect at the button or Enter: while it is typed, a date is another one. */
+function OtherTime({ fromS, shiftS, change }: Pick<PartProps, 'change'> & { fromS: number; shiftS: number }) {
+  const field = useRef<HTMLInputElement>(null);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const hours = Math.round((fromS - Date.parse(field.current?.value ?? '') / 1000) / HOUR_S);
+    if (hours > 0) change({ shiftS: hours * HOUR_S });
+  };
+  // A key by which the field begins anew when the choice has changed.
+  return (
+    <form class="compare" onSubmit={submit} key={shiftS}>
+      <input
+        ref={field}
+        type="datetime-local"
+        aria-label="Beginning of the other time"
+        required
+        max={formatInput(fromS - HOUR_S)}
+        defaultValue={formatInput(fromS - shiftS)}
+      />{' '}
+      <button type="submit" class="link">
+        Show
+      </button>
+    </form>
   );
 }
 

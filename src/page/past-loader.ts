@@ -25,6 +25,8 @@ export class PastLoader {
   readonly #api: Api;
   readonly #store: Store;
   #key: string | undefined;
+  /** After a failure. */
+  #retryAtMs = Number.POSITIVE_INFINITY;
 
   constructor(api: Api, store: Store) {
     this.#api = api;
@@ -36,14 +38,15 @@ export class PastLoader {
   }
 
   #follow(): void {
+    const { state } = this.#store;
+    // The last numbers stay until the port answers again.
+    if (state.connection.kind === 'lost' || state.connection.kind === 'refused') return;
     const query = this.#wanted();
-    if (query?.key === this.#key) return;
+    if (query?.key === this.#key && !(performance.now() >= this.#retryAtMs)) return;
     this.#key = query?.key;
-    if (query === undefined) {
-      this.#store.update((state) => ({ ...state, past: undefined }));
-      return;
-    }
-    void this.#load(query);
+    this.#retryAtMs = Number.POSITIVE_INFINITY;
+    if (query !== undefined) void this.#load(query);
+    else if (state.past !== undefined) this.#store.update((known) => ({ ...known, past: undefined }));
   }
 
   #wanted(): PastQuery | undefined {
@@ -54,19 +57,19 @@ export class PastLoader {
   }
 
   async #load(query: PastQuery): Promise<void> {
-    const known = this.#store.state.past;
-    // The same name, some time later: its numbers stay until the new ones are there.
-    const kept = known?.query.name === query.name && known.query.application === query.application ? known : EMPTY;
-    this.#store.update((state) => ({ ...state, past: { ...kept, query, isReading: true } }));
-    let next: Omit<PastState, 'query' | 'isReading'>;
+    const { kept, areSameTimes } = selectKept(this.#store.state.past, query);
+    this.#store.update((state) => ({ ...state, past: { ...kept, query, isReading: true, isOther: !areSameTimes } }));
+    let next: Omit<PastState, 'query' | 'isReading' | 'isOther'>;
     try {
       next = { ...(await this.#read(query)), failure: undefined };
     } catch (error) {
-      next = { ...kept, failure: error instanceof Error ? error.message : String(error) };
+      const failure = error instanceof Error ? error.message : String(error);
+      next = { ...(areSameTimes ? kept : EMPTY), failure };
     }
     // The reader may have chosen something else meanwhile.
-    if (this.#key === query.key)
-      this.#store.update((state) => ({ ...state, past: { ...next, query, isReading: false } }));
+    if (this.#key !== query.key) return;
+    if (next.failure !== undefined) this.#retryAtMs = performance.now() + RETRY_MS;
+    this.#store.update((state) => ({ ...state, past: { ...next, query, isReading: false, isOther: false } }));
   }
 
   async #read(query: PastQuery): Promise<Pick<PastState, 'points' | 'marks' | 'names' | 'slower'>> {
@@ -81,7 +84,7 @@ export class PastLoader {
     const since =
       sinceS && (await this.#get<Columns & SlowerNames>(query, `history/slower?since=${formatIso(sinceS)}`));
     return {
-      points: joinSteps(query, now, before),
+      points: joinSteps(query, now, before, readNowMs(this.#store.state, performance.now()) / 1000),
       marks: marks.map(parseMark),
       names: names === undefined ? [] : (parseRows(names) as readonly NameRow[]),
       slower: since ? { ...since, rows: parseRows(since) as readonly NameRow[] } : undefined,
@@ -104,7 +107,18 @@ export class PastLoader {
   }
 }
 
+const RETRY_MS = 10_000;
 const EMPTY = { failure: undefined, points: [], marks: [], names: [], slower: undefined };
+
+/** `kept`: what stays in sight until the answer is there. `areSameTimes`: it may stay without one. */
+function selectKept(known: PastState | undefined, query: PastQuery) {
+  if (known === undefined || known.query.name !== query.name || known.query.application !== query.application)
+    return { kept: EMPTY, areSameTimes: false };
+  const lengthOf = ({ fromS, toS }: PastQuery) => toS - fromS;
+  const areSameTimes = lengthOf(known.query) === lengthOf(query) && known.query.shiftS === query.shiftS;
+  const slower = known.query.sinceS === query.sinceS ? known.slower : undefined;
+  return { kept: { ...known, slower }, areSameTimes };
+}
 
 function parseMark({ time, until, kind, text }: MarkOnDisk): Mark {
   const end = until === null ? undefined : Date.parse(until) / 1000;

@@ -1,5 +1,6 @@
 /** The calls of a range by name, beside another time, and the names that became slower since a mark. */
 import { useState } from 'preact/hooks';
+import { DEFINITIONS } from '../base/definitions.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import { CsvButton } from './filtered-table.tsx';
@@ -32,6 +33,9 @@ export function PastTables(props: PastTablesProps) {
               Close
             </button>
           </h3>
+          <p class="note" data-def="past.slower">
+            {DEFINITIONS['past.slower'].text}
+          </p>
           {slower === undefined ? <p class="empty">Reading …</p> : <SlowerTable {...props} slower={slower} />}
         </section>
       )}
@@ -40,11 +44,21 @@ export function PastTables(props: PastTablesProps) {
           <h3 id="names-heading">
             Calls by name{query.toS - query.fromS > MAX_NAMES_S ? ', of the last 7 days of the range' : ''}
           </h3>
-          <Names {...props} caption="Calls by name" rows={names} isCompared={isCompared} />
+          <Names
+            {...props}
+            caption="Calls by name"
+            rows={isCompared ? names : calledNow(names)}
+            isCompared={isCompared}
+          />
         </section>
       )}
     </>
   );
+}
+
+/** The port also sends those with calls in the time before only. */
+function calledNow(names: readonly NameRow[]): readonly NameRow[] {
+  return names.filter(({ count, errors }) => count + errors > 0);
 }
 
 function SlowerTable({ slower, ...props }: PastTablesProps & { slower: SlowerNames }) {

@@ -15,6 +15,15 @@ export interface PastView {
   readonly kind: CallKind;
 }
 
+export const HOUR_S = 3_600;
+export const DAY_S = 24 * HOUR_S;
+
+/** What the history begins with: a mark of the last hour is in it. */
+export const NOTHING_CHOSEN: PastView = {
+  ...{ rangeS: 6 * HOUR_S, toS: undefined, shiftS: undefined, sinceS: undefined },
+  kind: 'rpc',
+};
+
 export interface PastCalls {
   readonly count: number;
   readonly errors: number;
@@ -27,6 +36,8 @@ export interface PastCalls {
 /** A step, which begins at `t`; nothing is known where nothing was measured. */
 export interface PastPoint extends Timed {
   /** Length of the step in seconds. */
+  readonly step: number;
+  /** The seconds of it that have passed, in whole minutes. */
   readonly seconds: number;
   readonly calls: PastCalls | undefined;
   readonly sessions: number | undefined;
@@ -78,6 +89,8 @@ export interface PastQuery {
 export interface PastState {
   readonly query: PastQuery;
   readonly isReading: boolean;
+  /** The numbers are still those of another choice. */
+  readonly isOther: boolean;
   /** Why the history cannot be read. */
   readonly failure: string | undefined;
   readonly points: readonly PastPoint[];
@@ -87,8 +100,6 @@ export interface PastState {
   readonly slower: SlowerNames | undefined;
 }
 
-export const HOUR_S = 3_600;
-export const DAY_S = 24 * HOUR_S;
 const MIN_RANGE_S = 600;
 const MAX_RANGE_S = 3_650 * DAY_S;
 const MINUTE_S = 60;
@@ -159,11 +170,12 @@ function readCounts({ rows }: Steps, shiftS: number): ByTime<number> {
   return new Map(rows.map(([time, count]) => [Date.parse(time) / 1000 + shiftS, count]));
 }
 
-/** One point for each step of the range, also where nothing was measured, so that lines have gaps there. */
+/** One point for each step of the range until `nowS`, also where nothing was measured, so that lines have gaps there. */
 export function joinSteps(
   { fromS, toS, shiftS = 0 }: Pick<PastQuery, 'fromS' | 'toS' | 'shiftS'>,
   now: { readonly calls: Steps; readonly sessions: Steps | undefined },
   before: typeof now | undefined,
+  nowS: number,
 ): readonly PastPoint[] {
   const { step } = now.calls;
   const calls = readCalls(now.calls, 0);
@@ -172,8 +184,9 @@ export function joinSteps(
   const sessionsBefore = before?.sessions && readCounts(before.sessions, shiftS);
   const points: PastPoint[] = [];
   for (let t = Math.ceil(fromS / step) * step; t < toS; t += step) {
+    const seconds = Math.min(step, Math.max(1, Math.floor((nowS - t) / MINUTE_S)) * MINUTE_S);
     points.push({
-      ...{ t, seconds: step, calls: calls.get(t), sessions: sessions?.get(t) },
+      ...{ t, step, seconds, calls: calls.get(t), sessions: sessions?.get(t) },
       ...{ before: callsBefore?.get(t), sessionsBefore: sessionsBefore?.get(t) },
     });
   }

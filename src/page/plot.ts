@@ -118,7 +118,7 @@ export class Plot<Point> implements Pointer {
           ...(spec.axisSteps === undefined ? {} : { incrs: [...spec.axisSteps] }),
         },
       ],
-      series: [{}, ...spec.lines.map((line) => createSeries(line, colour, spec.isBars === true))],
+      series: [{}, ...spec.lines.map((line) => createSeries(line, colour, spec))],
       // A stacked area ends where the one below it begins.
       bands: spec.lines.flatMap(({ isStacked }, at) => (isStacked === true ? [{ series: [at + 1, at] as const }] : [])),
       hooks: {
@@ -151,7 +151,11 @@ export class Plot<Point> implements Pointer {
   }
 }
 
-function createSeries(line: Line<never>, colour: (name: string) => string, isBars: boolean): uPlot.Series {
+function createSeries<Point>(
+  line: Line<Point>,
+  colour: (name: string) => string,
+  { isBars = false, hasSinglePoints = false }: ChartSpec<Point>,
+): uPlot.Series {
   const stroke = colour(`series-${line.colour}`);
   return {
     label: line.label,
@@ -160,9 +164,19 @@ function createSeries(line: Line<never>, colour: (name: string) => string, isBar
     ...(line.dash === undefined ? {} : { dash: [...line.dash] }),
     ...(line.isFilled === true ? { fill: `${stroke}${isBars ? 'b0' : '26'}` } : {}),
     ...(isBars && uPlot.paths.bars !== undefined ? { paths: uPlot.paths.bars({ size: [0.8, 8, 1], align: -1 }) } : {}),
-    points: { show: false },
+    points: hasSinglePoints
+      ? { show: true, size: 3, fill: stroke, width: 0, filter: findSinglePoints }
+      : { show: false },
     spanGaps: false,
   };
+}
+
+/** The indexes of values without neighbours. */
+function findSinglePoints({ data }: uPlot, series: number): number[] {
+  const values = data[series] ?? [];
+  return Array.from(values.keys()).filter(
+    (at) => values[at] != null && values[at - 1] == null && values[at + 1] == null,
+  );
 }
 
 /** `5 ms` from `5.00 ms`: an axis has round numbers. */

@@ -1,7 +1,7 @@
 /** The choices above the charts. */
 import type { CallKind } from './chart-specs.ts';
 import type { Shown } from './page-state.ts';
-import { DAY_S, HOUR_S } from './past.ts';
+import { DAY_S, HOUR_S, NOTHING_CHOSEN, type PastView } from './past.ts';
 
 export const KINDS: readonly Choosable<CallKind>[] = [
   { value: 'rpc', name: 'RPC' },
@@ -22,12 +22,17 @@ const PAST_RANGES: readonly Choosable<number>[] = [
   { value: 90 * DAY_S, name: '90 d' },
 ];
 
-/** `current`: seconds of the range that is shown. */
-export function RangeChoice({ live, current, onView }: Pick<Shown, 'live' | 'onView'> & { current: number }) {
+interface RangeChoiceProps extends Pick<Shown, 'live' | 'onView'> {
+  /** Seconds of the range that is shown. */
+  readonly current: number;
+  /** The view of the history, whose comparison and mark stay. */
+  readonly past?: PastView;
+}
+
+export function RangeChoice({ live, current, past = NOTHING_CHOSEN, onView }: RangeChoiceProps) {
   const choose = (rangeS: number) => {
     const isPast = PAST_RANGES.some(({ value }) => value === rangeS);
-    const past = { rangeS, toS: undefined, shiftS: undefined, sinceS: undefined, kind: 'rpc' } as const;
-    onView(isPast ? { past } : { rangeS, past: undefined });
+    onView(isPast ? { past: { ...past, rangeS, toS: undefined } } : { rangeS, past: undefined });
   };
   const choices = live.archive === null ? RANGES : [...RANGES, ...PAST_RANGES];
   return <Choice name="Time range" value={current} choices={choices} onChoose={choose} />;

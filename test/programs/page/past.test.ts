@@ -54,6 +54,15 @@ describeInChromium('the live page with history.file', (chromium) => {
   });
 
   const legend = (live: LivePage, chart: string) => live.page.locator(`figure:has(#chart-past-${chart}) .legend`);
+  /** Draws a range in the first chart, from and to a share of its width. */
+  const draw = async ({ page }: LivePage, from: number, to: number) => {
+    const box = await page.locator('figure:has(#chart-past-calls) .u-over').boundingBox();
+    if (box === null) throw new Error('no chart');
+    await page.mouse.move(box.x + box.width * from, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * to, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+  };
   const range = (live: LivePage) => live.page.locator('.past-range').innerText();
 
   it.skipIf(NO_SQLITE)('compares two days, zooms, is a link, and exports what it shows', async () => {
@@ -72,13 +81,7 @@ describeInChromium('the live page with history.file', (chromium) => {
     expect(first).toMatch(/rpc\.E\.Pump\.Start\s+▲ ×[1-9]/);
 
     const before = await range(live);
-    const plot = page.locator('#chart-past-calls').locator('xpath=ancestor::figure').locator('.u-over');
-    const box = await plot.boundingBox();
-    if (box === null) throw new Error('no chart');
-    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width * 0.75, box.y + 40, { steps: 4 });
-    await page.mouse.up();
+    await draw(live, 0.5, 0.75);
     await expect.poll(() => range(live)).not.toBe(before);
     const drawn = await range(live);
     expect(new URL(page.url()).hash).toMatch(/past=2\d{4}&to=\d+&shift=86400/);
@@ -91,8 +94,9 @@ describeInChromium('the live page with history.file', (chromium) => {
     await expect.poll(() => range(linked)).toBe(drawn);
     await expect.poll(() => legend(linked, 'calls').innerText()).toContain('before');
 
-    await page.goto(`${harness.url}#/smartWeb/rpc?past=${DAY_S}&shift=${DAY_S}`);
-    await expect.poll(() => legend(live, 'calls').innerText()).toMatch(/before\s+[\d,]+/);
+    await page.getByRole('button', { name: '1 d', exact: true }).click();
+    expect(new URL(page.url()).hash).toBe(`#/smartWeb/rpc?past=${DAY_S}&shift=${DAY_S}`);
+    await expect.poll(() => range(live)).toContain('to now');
     const saved = page.waitForEvent('download');
     await page.getByRole('button', { name: 'CSV of rpc over time' }).click();
     const lines = readFileSync(await (await saved).path(), 'utf8')
@@ -105,8 +109,25 @@ describeInChromium('the live page with history.file', (chromium) => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(12 * 12 * NAMES.length);
   });
 
+  it.skipIf(NO_SQLITE)('draws a range until before now on a page that has been open for hours', async () => {
+    const live = await chromium.open(`${harness.url}#/smartWeb/rpc?past=${DAY_S}`);
+    await expect.poll(() => legend(live, 'calls').innerText()).toMatch(/calls\s+[\d,]+/);
+    await live.page.route('**/live?since=*', async (route) => {
+      const answer = await (await route.fetch()).json();
+      const now = new Date(Date.parse(answer.now) + 3 * HOUR_S * 1_000).toISOString();
+      await route.fulfill({ json: { ...answer, now } });
+    });
+    const end = () => live.page.locator('.stack').getAttribute('aria-valuemax').then(Number);
+    await expect.poll(end, { timeout: 10_000 }).toBeGreaterThan(Date.now() / 1_000 + HOUR_S);
+    await draw(live, 0.85, 0.92);
+    await expect.poll(() => new URL(live.page.url()).hash).toMatch(/to=\d+/);
+    await live.page.unrouteAll({ behavior: 'wait' });
+  });
+
   it.skipIf(NO_SQLITE)('names what became slower since a mark, worst first', async () => {
-    const live = await chromium.open(`${harness.url}#/smartWeb/rpc?past=${6 * HOUR_S}`);
+    const live = await chromium.open(harness.url);
+    // From the charts of the last minutes to six hours, which have the mark.
+    await live.page.locator('.events').getByRole('button', { name: 'Slower since?' }).first().click();
     await live.page
       .locator('.events li', { hasText: 'index dropped' })
       .getByRole('button', { name: 'Slower since?' })

@@ -50,7 +50,7 @@ it('steps of two times share a point, and a step that was not measured is a gap'
   const range = { fromS, toS: fromS + 1_800, shiftS: 86_400 };
   const now = { calls: steps(600, ['08T11:00', 5], ['08T11:20', 7]), sessions: undefined };
   const before = { calls: steps(600, ['07T11:10', 3]), sessions: steps(600, ['07T11:10', 4]) };
-  const points = joinSteps(range, now, before);
+  const points = joinSteps(range, now, before, fromS + 1_425);
   expect(
     points.map(({ calls, before: other, sessionsBefore }) => [calls?.count, other?.count, sessionsBefore]),
   ).toEqual([
@@ -58,7 +58,12 @@ it('steps of two times share a point, and a step that was not measured is a gap'
     [undefined, 3, 4],
     [7, undefined, undefined],
   ]);
-  expect(points.every(({ seconds }) => seconds === 600)).toBe(true);
+  // The last step runs.
+  expect(points.map(({ step, seconds }) => [step, seconds])).toEqual([
+    [600, 600],
+    [600, 600],
+    [600, 180],
+  ]);
 });
 
 it.each<[Partial<NameRow>, number | null, string]>([
