@@ -5,11 +5,11 @@ export const ARCHIVE_METRICS: readonly MetricDescription<Archive>[] = [
   counter('d2_sidecar_history_writes_total', 'Writes to history.file.', ({ writes }) => writes),
   counter('d2_sidecar_history_write_failures_total', 'Failed writes to history.file.', ({ failures }) => failures),
   counter(
-    'd2_sidecar_history_minutes_dropped_total',
+    'd2_sidecar_history_dropped_total',
     'Minutes that were never written to history.file, because too many waited for it.',
     ({ dropped }) => dropped,
   ),
-  gauge('d2_sidecar_history_queued_minutes', 'Minutes that wait for history.file.', ({ queued }) => queued),
+  gauge('d2_sidecar_history_queue_length', 'Minutes that wait for history.file.', ({ queued }) => queued),
   gauge('d2_sidecar_history_file_bytes', 'Size of history.file.', ({ bytes }) => bytes),
   counter(
     'd2_sidecar_history_files_refused_total',

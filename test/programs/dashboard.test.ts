@@ -8,6 +8,7 @@ import { stringify } from 'yaml';
 import { CometUsers } from '../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SampleUsers } from '../../src/demo/users.ts';
+import { NO_SQLITE } from '../support/archive/minutes.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
@@ -32,6 +33,7 @@ const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 /** Only for a server on this machine, or for calls that hang: see hanging.test.ts and rules/server.yml. */
 const NEEDS_TROUBLE =
   /^d2_(?:calls_hung|server_(?:cpu_seconds_total|deadlocked_threads|(?:max|open)_fds|processors|threads_(?:busy|max))|sidecar_verdict_info\{code="[a-z-]+"\})$/;
+const OF_HISTORY = /^d2_sidecar_history_/;
 const OF_LOCAL_SERVER = /\bd2_(?:calls_hung|server_)/;
 
 /** Characters that need escaping in one of the formats. */
@@ -92,6 +94,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
           http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` },
         },
         state: { file: `${folder.path}/state`, interval: '500ms' },
+        history: { file: `${folder.path}/history.db` },
         accessLog: { file: `${folder.path}/access.log` },
         otlp: {
           ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
@@ -187,7 +190,8 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   it('has every series that a rule reads', async () => {
     const selectors = [...new Set(readRules().flatMap(({ expr }) => selectorsOf(expr)))];
     expect(selectors.length).toBeGreaterThan(40);
-    const missing = async () => (await withoutData(selectors)).filter((selector) => !NEEDS_TROUBLE.test(selector));
+    const isElsewhere = (selector: string) => NEEDS_TROUBLE.test(selector) || (NO_SQLITE && OF_HISTORY.test(selector));
+    const missing = async () => (await withoutData(selectors)).filter((selector) => !isElsewhere(selector));
     await expect.poll(missing, WAIT).toEqual([NEEDS_A_DAY]);
   });
 
