@@ -240,7 +240,7 @@ function Compare({ chosen: { shiftS }, fromS, change }: Omit<PartProps, 'nowMs'>
   );
 }
 
-/** Takes effect at the button or Enter: while it is typed, a date is another one. */
+/** Takes effect at the button or with Enter: a date that is half typed is a valid one, too, and must not be requested. */
 function OtherTime({ fromS, shiftS, change }: Pick<PartProps, 'change'> & { fromS: number; shiftS: number }) {
   const field = useRef<HTMLInputElement>(null);
   const submit = (event: Event) => {
@@ -248,7 +248,7 @@ function OtherTime({ fromS, shiftS, change }: Pick<PartProps, 'change'> & { from
     const hours = Math.round((fromS - Date.parse(field.current?.value ?? '') / 1000) / HOUR_S);
     if (hours > 0) change({ shiftS: hours * HOUR_S });
   };
-  // A key by which the field begins anew when the choice has changed.
+  // With another key the field gets the new default.
   return (
     <form class="compare" onSubmit={submit} key={shiftS}>
       <input

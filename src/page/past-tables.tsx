@@ -1,5 +1,4 @@
 /** The calls of a range by name, beside another time, and the names that became slower since a mark. */
-import { useState } from 'preact/hooks';
 import { DEFINITIONS } from '../base/definitions.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
@@ -9,7 +8,7 @@ import type { Shown } from './page-state.ts';
 import { MAX_NAMES_S, type NameRow, type PastState, type SlowerNames } from './past.ts';
 import { COMPARED_COLUMNS, NAME_COLUMNS } from './past-columns.ts';
 import { formatRoute } from './route.ts';
-import { type Sort, sortRows } from './table-model.ts';
+import { sortRows } from './table-model.ts';
 
 interface PastTablesProps extends Shown {
   readonly past: PastState;
@@ -46,6 +45,7 @@ export function PastTables(props: PastTablesProps) {
           </h3>
           <Names
             {...props}
+            name="names"
             caption="Calls by name"
             rows={isCompared ? names : calledNow(names)}
             isCompared={isCompared}
@@ -68,28 +68,30 @@ function SlowerTable({ slower, ...props }: PastTablesProps & { slower: SlowerNam
   if (rows.length === 0) {
     return <p class="empty">No name became slower than in the {periods} periods before (at most a day of each).</p>;
   }
-  return <Names {...props} caption="Slower names" rows={rows} isCompared />;
+  return <Names {...props} name="slower" caption="Slower names" rows={rows} isCompared />;
 }
 
 interface NamesProps extends PastTablesProps {
+  /** In the address, for the sorting. */
+  readonly name: string;
   readonly caption: string;
   readonly rows: readonly NameRow[];
   readonly isCompared: boolean;
 }
 
-function Names({ application, caption, rows, isCompared, nowMs }: NamesProps) {
+function Names({ state, application, name, caption, rows, isCompared, nowMs, onView }: NamesProps) {
   const columns = isCompared ? COMPARED_COLUMNS : NAME_COLUMNS;
-  const [sort, setSort] = useState<Sort | undefined>(undefined);
-  const chosen = sort ?? { key: isCompared ? 'change' : 'p95', isDescending: true };
+  const { lists } = state.route.view;
+  const chosen = lists[name] ?? { key: isCompared ? 'change' : 'p95', isDescending: true };
   const shown = sortRows(rows, columns, chosen);
   return (
     <>
       <DataTable
         {...{ caption, columns, rows, shown, nowMs }}
         sort={chosen}
-        onSort={setSort}
-        keyOf={({ name }) => name}
-        href={({ name }) => formatName(application.name, name)}
+        onSort={(sort) => onView({ lists: { ...lists, [name]: sort } })}
+        keyOf={(row) => row.name}
+        href={(row) => formatName(application.name, row.name)}
         emptyText="No calls in this range."
       />
       <CsvButton name={caption} columns={columns} rows={shown} />

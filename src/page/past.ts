@@ -73,7 +73,7 @@ interface Opened {
   readonly view: { readonly past: PastView | undefined };
 }
 
-/** What is requested: another key is another request. */
+/** What is requested. It is requested again when `key` has changed. */
 export interface PastQuery {
   readonly key: string;
   readonly application: string;

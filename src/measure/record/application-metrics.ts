@@ -62,14 +62,14 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   counter(
     'd2_call_target_met_total',
-    'RPC calls that met a target of calls.targets: answered below 400 in time.',
+    'Calls of RPCs and SBA RPCs that met a target of calls.targets: answered below 400 in time.',
     ofEach(({ targets }) => readTargets(targets, 'met')),
     'application',
     'target',
   ),
   counter(
     'd2_call_target_missed_total',
-    'RPC calls that missed a target of calls.targets. Those that their clients aborted are in neither.',
+    'Calls of RPCs and SBA RPCs that missed a target of calls.targets. Those that their clients aborted are in neither.',
     ofEach(({ targets }) => readTargets(targets, 'missed')),
     'application',
     'target',

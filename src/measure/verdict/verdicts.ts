@@ -4,7 +4,7 @@ import { gauge, info, type MetricDescription } from '../../base/metric-descripti
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { History } from '../history/history.ts';
 import type { Mark, UpstreamCondition } from '../history/marks.ts';
-import type { CallTargets, TargetReading } from '../record/call-targets.ts';
+import { type CallTargets, createTargetMinute, type TargetReading } from '../record/call-targets.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
@@ -67,7 +67,7 @@ export class Verdicts {
     this.#clock = clock;
     for (const application of sources.applications) {
       const takeMinute = createMinute(() => this.#readCounts(application));
-      const takeTargets = createTargetMinute(application.targets);
+      const takeTargets = createTargetMinute(application.targets, MINUTE_S);
       const state = { minute: takeMinute(), targets: takeTargets(), code: undefined, mark: undefined };
       const verdict = new ApplicationVerdict(clock);
       this.#judged.set(application.name, { application, verdict, takeMinute, takeTargets, ...state });
@@ -165,22 +165,6 @@ function createMinute(read: () => MinuteCounts): () => MinuteCounts {
     if (before.length > MINUTE_S) before.shift();
     const keys = Object.keys(now) as (keyof MinuteCounts)[];
     return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
-  };
-}
-
-/** As `createMinute`, of each target. One that was added meanwhile counts from its beginning. */
-function createTargetMinute(targets: Pick<CallTargets, 'readings'>): () => readonly TargetReading[] {
-  const copy = () => new Map(targets.readings.map((target) => [target.name, { ...target }]));
-  const before = [copy()];
-  return () => {
-    const now = copy();
-    const [oldest = now] = before;
-    before.push(now);
-    if (before.length > MINUTE_S) before.shift();
-    return Array.from(now.values(), (target) => {
-      const { met = 0, missed = 0 } = oldest.get(target.name) ?? {};
-      return { ...target, met: target.met - met, missed: target.missed - missed };
-    });
   };
 }
 

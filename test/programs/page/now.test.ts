@@ -256,4 +256,11 @@ describeInChromium('the start page', (chromium) => {
     const places = 'main .empty, main .sign-in > p:first-of-type, main .hidden-sessions > p, main .gone, [role=alert]';
     await expect.poll(() => textOf(places), { timeout: 12_000 }).toEqual([text]);
   });
+
+  it('says why the history cannot be written, and why it cannot be read', async () => {
+    const failure = 'The history cannot be written: database or disk is full.';
+    await told.load(busy({ archive: { failure } }), '#/smartWeb/rpc?past=86400');
+    const notes = () => textOf('.past .note');
+    await expect.poll(notes, { timeout: 12_000 }).toEqual([failure, expect.stringMatching(/history\.file/)]);
+  });
 });

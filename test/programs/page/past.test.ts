@@ -137,6 +137,10 @@ describeInChromium('the live page with history.file', (chromium) => {
     const rows = await slower.locator('tbody tr:not(.space)').allInnerTexts();
     expect(rows.map((row) => /rpc\.(\S+)/.exec(row)?.[1])).toEqual(Object.keys(PLANTED));
     expect(rows[0]).toMatch(/▲ ×8\.0/);
+    await slower.getByRole('button', { name: 'Name' }).click();
+    await expect.poll(() => live.page.url()).toContain('sort.slower=name');
+    const sorted = ['rpc.E.Archive.Read', 'rpc.E.Pump.Start', 'rpc.E.Valve.Open'];
+    await expect.poll(() => slower.locator('tbody th').allInnerTexts()).toEqual(sorted);
     expect(await unexplainedNumbers(live.page)).toEqual([]);
     expect(await violationsOf(live.page)).toEqual([]);
     await slower.getByRole('link', { name: 'rpc.E.Pump.Start' }).click();
