@@ -81,6 +81,10 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/history.ts')).note(command, env, processOutput);
     case 'history':
       return await (await import('./cli/history.ts')).backup(command, env, processOutput);
+    case 'alerts':
+      return await (await import('./cli/alerts.ts')).testAlerts(command, env, processOutput);
+    case 'silence':
+      return await (await import('./cli/alerts.ts')).silence(command, env, processOutput);
     case 'summary':
       return await (await import('./cli/summary.ts')).summary(command, env, processOutput);
     case 'passwd':

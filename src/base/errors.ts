@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   D2S_ERR_JVM_UNREACHABLE: 'The source of the JVM’s condition cannot be reached.',
   D2S_ERR_JVM_TIMEOUT: 'The source of the JVM’s condition did not answer in time.',
   D2S_ERR_JVM_FORMAT: 'The source of the JVM’s condition sent an answer that cannot be read.',
+  D2S_ERR_ALERTS: 'A message cannot be sent, or its file cannot be read or written.',
   D2S_ERR_OTLP: 'Metrics or spans cannot be sent to the OTLP receiver.',
 } as const;
 

@@ -1,4 +1,4 @@
-/** `d2-sidecar check --connect`: tries the upstream with one GET of each application's path, and the JVM over HTTP. */
+/** `d2-sidecar check --connect`: tries the upstream with one GET of each application's path, the JVM over HTTP, and the receivers of messages. */
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -8,8 +8,10 @@ import { type Clock, NS_PER_MS, systemClock } from '../base/clock.ts';
 import { ERROR_CODES, SidecarError } from '../base/errors.ts';
 import { SILENT } from '../base/logger.ts';
 import { showProgress } from '../base/progress.ts';
+import { hasReceivers } from '../config/alerts-schema.ts';
 import type { Config } from '../config/config.ts';
 import { formatHostPort } from '../config/host-port.ts';
+import type { Channel } from '../export/alerts/outbox.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { classifyUpstreamFailure, reasonOf, tlsReasonOf } from '../proxy/exchange/upstream-failure.ts';
 import { SharedLookup } from '../proxy/upstream/shared-lookup.ts';
@@ -45,7 +47,21 @@ export async function checkConnection(config: Config, output: Output, clock: Clo
     }
   }
   if (config.jvm.source !== 'none' && config.jvm.http !== undefined) await attempt(() => tryJvm(config, clock, print));
+  if (hasReceivers(config.alerts)) {
+    const { createChannels } = await import('../export/alerts/alerts.ts');
+    for (const channel of createChannels(config.alerts, SILENT)) await attempt(() => tryReceiver(channel, print));
+  }
   return exitCode;
+}
+
+/** Without a message: `d2-sidecar alerts test` sends one. */
+async function tryReceiver({ name, verify }: Channel, print: (text: string) => void): Promise<void> {
+  try {
+    const answer = await verify(AbortSignal.timeout(ANSWER_TIMEOUT_MS));
+    print(`alerts.${name}: the receiver can be reached, and answers: ${answer}`);
+  } catch (cause) {
+    throw new ConnectionFault(`alerts.${name}: ${cause instanceof Error ? cause.message : codeOf(cause)}`);
+  }
 }
 
 async function tryUpstream(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {

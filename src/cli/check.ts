@@ -195,12 +195,17 @@ async function findUnwritable(
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */
-function runtimeFiles({ jvm, otlp }: Config): readonly { readonly key: string; readonly file: string }[] {
+function runtimeFiles({ alerts, jvm, otlp }: Config): readonly { readonly key: string; readonly file: string }[] {
   const files = {
     'jvm.http.passwordFile': jvm.http?.passwordFile,
     'jvm.http.caFile': jvm.http?.caFile,
     'otlp.headersFile': otlp.headersFile,
     'otlp.caFile': otlp.caFile,
+    'alerts.webhook.urlFile': alerts.webhook.urlFile,
+    'alerts.webhook.secretFile': alerts.webhook.secretFile,
+    'alerts.webhook.caFile': alerts.webhook.caFile,
+    'alerts.mail.passwordFile': alerts.mail.passwordFile,
+    'alerts.mail.caFile': alerts.mail.caFile,
   };
   return Object.entries(files).flatMap(([key, file]) => (file === undefined ? [] : [{ key, file }]));
 }

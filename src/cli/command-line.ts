@@ -54,6 +54,7 @@ const MAX_MINUTES = 10_080;
 const SERVICE_ACTIONS = ['install', 'uninstall', 'status'] as const;
 
 const MAX_NOTE = 200;
+const MAX_SILENCE_MS = 30 * 86_400_000;
 const MIN_SINCE_MS = 3_600_000;
 
 /** The role with the fewest rights: more must be requested explicitly. */
@@ -84,6 +85,8 @@ const COMMANDS = {
   threads: define(SELECT_OPTIONS),
   verdict: define(SELECT_OPTIONS),
   note: define(SELECT_OPTIONS, parseNote),
+  alerts: define(SELECT_OPTIONS, parseAlerts),
+  silence: define(SELECT_OPTIONS, parseSilence),
   history: define(SELECT_OPTIONS, parseHistory),
   summary: define([...SELECT_OPTIONS, 'since'], ({ since = '7d' }) => ({ sinceMs: parseSince(since) })),
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
@@ -94,7 +97,7 @@ const COMMANDS = {
 
 type CommandName = keyof typeof COMMANDS;
 
-const TAKE_WORDS: readonly CommandName[] = ['passwd', 'print', 'service', 'note', 'history'];
+const TAKE_WORDS: readonly CommandName[] = ['passwd', 'print', 'service', 'note', 'history', 'alerts', 'silence'];
 
 /** The arguments of a command, e.g. `FlagsOf<'report'>`. */
 export type FlagsOf<Name extends CommandName> = { readonly flags: Selection } & Readonly<
@@ -182,6 +185,22 @@ function parseNote(_: Values, words: readonly string[]) {
   const text = words.join(' ').trim();
   if (text.length > 0 && text.length <= MAX_NOTE) return { text };
   throw new ConfigError(`note: got ${text.length} characters, expected a text of 1 to ${MAX_NOTE}, e.g. "index added"`);
+}
+
+function parseAlerts(_: Values, words: readonly string[]) {
+  if (words.join(' ') === 'test') return {};
+  throw new ConfigError('alerts: expected "alerts test"');
+}
+
+/** 0 ms: the silence ends. */
+function parseSilence(_: Values, [time = '', ...words]: readonly string[]) {
+  const text = words.join(' ').trim();
+  if (time === 'off' && text === '') return { ms: 0, text };
+  const ms = parseDurationMs(time) ?? 0;
+  if (ms > 0 && ms <= MAX_SILENCE_MS && text.length <= MAX_NOTE) return { ms, text };
+  throw new ConfigError(
+    `silence: expected a time of at most 30d and a text of at most ${MAX_NOTE} characters, e.g. 2h "index build", or off`,
+  );
 }
 
 function parseHistory(_: Values, [word, file, ...rest]: readonly string[]) {

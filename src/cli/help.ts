@@ -3,6 +3,7 @@ export const HELP = `d2-sidecar: a reverse proxy in front of a D2000 application
 Usage
   d2-sidecar --upstream http://127.0.0.1:8080/smartWeb [--listen 0.0.0.0:8081] [--monitor 127.0.0.1:9280]
              [--config FILE]
+  d2-sidecar alerts test             sends a test message to each receiver and prints what it answered
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
   d2-sidecar learn [--minutes 5]     serves with the same flags, listens to Comet messages, and prints the channels
                                      that it heard as YAML, with rules to fill in
@@ -18,6 +19,7 @@ Usage
   d2-sidecar history backup FILE     copies the history on disk into a new file, while the sidecar runs
   d2-sidecar reload                  makes a running sidecar reload its configuration, as SIGHUP does
   d2-sidecar service ACTION          Windows: install, uninstall or status of the service; install also upgrades it
+  d2-sidecar silence TIME [TEXT]     sends no messages for that time, e.g. 2h "index build"; silence off ends it
   d2-sidecar shutdown                stops a running sidecar and waits until it has exited
   d2-sidecar top [--once]            shows running calls, the slowest calls and the verdict, in a terminal
   d2-sidecar threads                 prints a thread dump of the server's JVM: deadlocks and a summary first
@@ -32,8 +34,8 @@ Flags
   -h, --help; -v, --version
 
 Flags of check
-  --connect          also tries the upstream: name, connection, TLS, and one GET of the application's path;
-                     exit code 1 if that fails
+  --connect          also tries the upstream: name, connection, TLS, and one GET of the application's path; and
+                     the receivers of messages, without a message; exit code 1 if that fails
   --as USER          checks files as that user; for root only, whose default is the user of the installed
                      systemd unit
 
@@ -51,7 +53,7 @@ Flags of report
 Flag of summary
   --since TIME       how far it goes back; it is compared with as much time before  (7d)
 
-Flags of health, report, drain, reload, shutdown, threads, top, verdict, summary, note and history
+Flags of health, report, drain, reload, shutdown, threads, top, verdict, summary, note, history, alerts and silence
   --control PATH     control socket of the sidecar
   --pid N            its process id; neither is needed if only one runs
   --config FILE      its configuration file, for control.socket

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
+import { alerts, findAlertConflicts } from './alerts-schema.ts';
 import { comet } from './comet-schema.ts';
 import { diagnosis, findDiagnosisConflicts } from './diagnosis-schema.ts';
 import { encodeDuration } from './duration.ts';
@@ -136,6 +137,7 @@ export const configSchema = z
       jvm,
       diagnosis,
       otlp,
+      alerts,
       limits: section('live', 'What happens at each limit: [limits.md](limits.md).', {
         // Single sign-on cookies exceed Node's own 16 KiB.
         headBytes: wholeNumber(
@@ -277,6 +279,7 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
     ...findJvmConflicts(parsed.jvm),
     ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
+    ...findAlertConflicts(parsed.alerts),
     // A key that two users share would not show which of them sent it.
     ...findRepeated(
       'sessions.apiKeys',

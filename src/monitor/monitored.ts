@@ -18,6 +18,7 @@ import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
+import type { Alerts as AlertsState } from '../page/live-data.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import type { OwnCertificate } from '../tls/own-certificate.ts';
@@ -87,6 +88,8 @@ export interface MonitoredLive {
   archive?(): Pick<Archive, 'ask'>;
   /** Of `history.file`; undefined without one. */
   readonly archiveState?: Pick<Archive, 'failure'> | undefined;
+  /** Undefined without a receiver of messages. */
+  readonly alerts?: { readonly state: AlertsState } | undefined;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */

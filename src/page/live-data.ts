@@ -143,6 +143,17 @@ export interface Jvm {
   readonly heapMax: number | null;
 }
 
+/** Times are ISO 8601. */
+export interface Alerts {
+  readonly silence: { readonly until: string; readonly text: string } | null;
+  readonly channels: readonly {
+    /** `webhook` or `mail`. */
+    readonly channel: string;
+    readonly waiting: number;
+    readonly failure: { readonly reason: string; readonly since: string } | null;
+  }[];
+}
+
 export interface Live {
   readonly version: string;
   readonly now: string;
@@ -165,6 +176,8 @@ export interface Live {
   readonly outside: Outside;
   /** The history on disk; null without `history.file`. `failure`: why it cannot be written now. */
   readonly archive: { readonly failure: string | null } | null;
+  /** Messages; null without a receiver. */
+  readonly alerts: Alerts | null;
   /** The newest step of this process. */
   readonly seq: number;
   readonly applications: readonly LiveApplication[];

@@ -23,6 +23,7 @@ export function describeSituation(live: Live, nowMs: number): readonly Sentence[
     describeUpstream(live.upstream, nowMs),
     describeJvm(live.jvm, nowMs),
     ...live.certificates.flatMap(describeCertificate),
+    ...describeAlerts(live.alerts, nowMs),
     ...live.limits.flatMap(({ key, ...count }) => describeReached(key, count, start)),
     ...live.failures.flatMap(({ code, ...count }) =>
       describeRecent(count, start, (failed) => `${formatCounted(failed, 'exchange')} failed with ${code}`),
@@ -57,6 +58,21 @@ export function describeUpstream({ state, since, reason, tlsFault }: Upstream, n
   const why = reason === null ? '' : ` (${reason})`;
   if (tlsFault === null) return { tone: 'bad', text: `No connection to the upstream has opened${time}${why}.` };
   return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault}${why}.` };
+}
+
+function describeAlerts(alerts: Live['alerts'], nowMs: number): Sentence[] {
+  const { silence, channels } = alerts ?? { silence: null, channels: [] };
+  const why = silence === null || silence.text === '' ? '' : ` (${silence.text})`;
+  const until = silence === null ? '' : formatTime(Date.parse(silence.until), nowMs);
+  const silent: Sentence[] =
+    silence === null ? [] : [{ tone: 'info', text: `No messages are sent until ${until}${why}.` }];
+  const failing = channels.flatMap(({ channel, waiting, failure }): Sentence[] => {
+    if (failure === null) return [];
+    const since = formatTime(Date.parse(failure.since), nowMs);
+    const text = `Messages by ${channel} have not been delivered since ${since}: ${failure.reason}. ${formatCounted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'}.`;
+    return [{ tone: 'bad', text }];
+  });
+  return [...silent, ...failing];
 }
 
 function describeCertificate({ section, days, warning }: OwnCertificate): Sentence[] {

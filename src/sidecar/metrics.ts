@@ -6,6 +6,7 @@ import { LOG_METRICS } from '../base/logger.ts';
 import { createTable, type MetricDescription, type Table } from '../base/metric-description.ts';
 import { VERSION_METRICS } from '../base/version.ts';
 import { ACCESS_LOG_METRICS } from '../export/access-log/access-logging.ts';
+import { ALERT_METRICS } from '../export/alerts/alert-metrics.ts';
 import { OTLP_METRICS } from '../export/otlp/signal-numbers.ts';
 import { JVM_METRICS, JVM_SOURCE_METRICS } from '../jvm/jvm-metrics.ts';
 import { SERVER_METRICS } from '../jvm/server-reading.ts';
@@ -61,6 +62,7 @@ export const METRICS = {
   reloads: RELOAD_METRICS,
   state: STATE_METRICS,
   otlp: OTLP_METRICS,
+  alerts: ALERT_METRICS,
   accessLog: ACCESS_LOG_METRICS,
   jvmSource: JVM_SOURCE_METRICS,
   diagnosis: DIAGNOSIS_METRICS,

@@ -3,8 +3,10 @@ import type { Archive } from '../archive/archive.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
+import { hasReceivers } from '../config/alerts-schema.ts';
 import type { Config } from '../config/config.ts';
 import { AccessLogging } from '../export/access-log/access-logging.ts';
+import type { Alerts } from '../export/alerts/alerts.ts';
 import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
@@ -38,6 +40,8 @@ export interface SidecarParts {
   readonly state: StateKeeper | undefined;
   /** The history on disk; undefined without `history.file`, and its code is then not loaded. */
   readonly archive: Archive | undefined;
+  /** Messages; undefined without a receiver, and its code is then not loaded. */
+  readonly alerts: Alerts | undefined;
 }
 
 /** Throws like `Sidecar.create`. */
@@ -52,7 +56,20 @@ export async function openParts(config: Config, options: OpenOptions): Promise<S
   const accessLog = await AccessLogging.open(logConfig, { logger, clock, observers });
   const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
   const archive = listener === undefined ? await openArchive(config, options) : undefined;
-  return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp, archive };
+  const alerts = listener === undefined ? await openAlerts(config, options) : undefined;
+  return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp, archive, alerts };
+}
+
+async function openAlerts({ alerts: config, state, history }: Config, { clock, logger }: OpenOptions) {
+  if (!hasReceivers(config)) return undefined;
+  const { Alerts } = await import('../export/alerts/alerts.ts');
+  return await Alerts.open({ config, file: alertsFile({ state, history }), clock, logger });
+}
+
+/** Beside the file that outlives a restart. */
+export function alertsFile({ state, history }: Pick<Config, 'state' | 'history'>): string | undefined {
+  const beside = state.file ?? history.file;
+  return beside === undefined ? undefined : `${beside}.alerts`;
 }
 
 async function openArchive(

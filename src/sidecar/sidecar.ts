@@ -4,6 +4,7 @@
  * traffic mean.
  */
 
+import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Archive } from '../archive/archive.ts';
 import type { Summary } from '../archive/summarize.ts';
@@ -12,9 +13,10 @@ import { type Clock, MS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, HostPort } from '../config/config.ts';
 import type { GivenSocket } from '../config/host-port.ts';
 import { formatHostPort } from '../config/host-port.ts';
+import type { Alerts } from '../export/alerts/alerts.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
@@ -56,6 +58,7 @@ interface BoundAddresses {
 const SWEEP_MS = 1_000;
 
 const NO_ARCHIVE = 'There is no history on disk: history.file is not set, or cannot be used (see the log).';
+const NO_ALERTS = 'No receiver of messages is configured (alerts.webhook, alerts.mail).';
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
 
 export class Sidecar {
@@ -79,6 +82,8 @@ export class Sidecar {
   readonly #otlp: Otlp | undefined;
   readonly #diagnosis: ThreadDiagnosis | undefined;
   #config: Config;
+  /** Of the live page, as it is reached on this machine. */
+  #pageUrl = '';
   #hosts: HostCheck;
   #sweeper: NodeJS.Timeout | undefined;
 
@@ -134,6 +139,10 @@ export class Sidecar {
       ...{ jvm: this.#monitoredJvm, diagnosis: this.#diagnosis },
       clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
     });
+    parts.alerts?.attach({
+      ...{ applications: [...recorder.applications.values()], verdicts: this.verdicts, history: this.history },
+      pageUrl: () => this.#pageUrl,
+    });
     this.monitored = this.#createMonitored();
     const { monitored } = this;
     const nextTurn = this.#nextTurn;
@@ -161,6 +170,8 @@ export class Sidecar {
       this.history.start((work) => this.reporter.shield(work));
       this.#probe.start();
       this.verdicts.start((work) => this.reporter.shield(work));
+      this.#pageUrl = formatPageUrl(monitor, this.#config);
+      this.#parts.alerts?.start((work) => this.reporter.shield(work));
       this.tls.watch();
       this.#parts.access.watch();
       this.#parts.state?.start();
@@ -218,6 +229,13 @@ export class Sidecar {
     return archive;
   }
 
+  /** Throws D2S_ERR_ALERTS without a receiver. */
+  get alerts(): Alerts {
+    const { alerts } = this.#parts;
+    if (alerts === undefined) throw new SidecarError('D2S_ERR_ALERTS', NO_ALERTS);
+    return alerts;
+  }
+
   /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; the rest is then cut. */
   async stop(): Promise<void> {
     if (this.lifecycle.state === 'starting') {
@@ -263,6 +281,7 @@ export class Sidecar {
     this.history.stop();
     this.#probe.stop();
     this.verdicts.stop();
+    await this.#parts.alerts?.stop();
     this.tls.close();
     this.#parts.access.close();
     this.dispatcher.destroy();
@@ -334,6 +353,7 @@ export class Sidecar {
         history,
         archive: () => this.archive,
         archiveState: this.#parts.archive,
+        alerts: this.#parts.alerts,
         sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
         unclassified: recorder.unclassified,
         clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
@@ -346,11 +366,11 @@ export class Sidecar {
 
   metricSources(process: ProcessReading): MetricSources {
     const { recorder, reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, tls } = this;
-    const { access, accessLog, archive, jvm, state, logger } = this.#parts;
+    const { access, accessLog, alerts, archive, jvm, state, logger } = this.#parts;
     const available = jvm?.state.kind === 'available' ? jvm.state : undefined;
     const sections = { 'listen.tls': tls.listen, 'monitor.tls': tls.monitor, 'upstream.tls': tls.upstream };
     return {
-      ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process, archive },
+      ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process, archive, alerts },
       applications: [...recorder.applications.values()],
       own: recorder.own,
       comet: recorder.own.comet,
@@ -403,4 +423,12 @@ export class Sidecar {
 
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
+}
+
+const WILDCARDS = new Set(['0.0.0.0', '::']);
+
+/** With the name of this machine if the port is open on all its addresses. */
+function formatPageUrl(bound: HostPort, { monitor }: Config): string {
+  const host = WILDCARDS.has(bound.host) ? hostname() : bound.host;
+  return `${monitor.tls === undefined ? 'http' : 'https'}://${formatHostPort({ ...bound, host })}/`;
 }

@@ -16,12 +16,15 @@ const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
 /** Long, since the JVM first stops all its threads. */
 const THREADS_TIMEOUT_MS = 20_000;
+/** A mail server may delay its answers. */
+const ALERT_TIMEOUT_MS = 30_000;
 const BACKUP_TIMEOUT_MS = 600_000;
 /** More than the largest report: 64 Mi characters of up to four bytes. */
 const MAX_ANSWER_BYTES = 300_000_000;
 
 const HEALTH = z.object({ status: STATUS, isReady: z.boolean() });
 const RELOAD = z.object({ status: STATUS, reload: RELOADED });
+const ALERT_TEST = z.array(z.object({ channel: z.string(), isSent: z.boolean(), text: z.string() })).readonly();
 const PROBLEM = z.object({ detail: z.string() });
 
 type Path = `${'GET' | 'POST'} /${string}`;
@@ -48,6 +51,13 @@ export const requestBackup = (socket: string, file: string) =>
 
 export const requestSummary = async (socket: string, seconds: number) =>
   JSON.parse(await fetchText(socket, `GET /summary?seconds=${seconds}`, RELOAD_TIMEOUT_MS)) as Summary;
+
+export const requestAlertTest = (socket: string) =>
+  fetchJson(socket, 'POST /alerts/test', ALERT_TEST, ALERT_TIMEOUT_MS);
+
+/** 0 ends the silence. */
+export const requestSilence = (socket: string, ms: number, text: string) =>
+  fetchJson(socket, `POST /alerts/silence?ms=${ms}&text=${encodeURIComponent(text)}`, STATUS);
 
 export const requestTop = async (socket: string) => JSON.parse(await fetchText(socket, 'GET /top')) as TopDocument;
 

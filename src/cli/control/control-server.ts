@@ -18,6 +18,8 @@
  * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
  * | `POST /note?text=...` | a `ControlStatus` |
  * | `POST /history/backup?file=...` | a `ControlStatus` |
+ * | `POST /alerts/test` | an array of `TestResult` |
+ * | `POST /alerts/silence?ms=7200000&text=...` | a `ControlStatus`; 0 ms end the silence |
  * | `POST /drain` | a `ControlStatus` |
  * | `POST /reload` | `{ status, reload }` |
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
@@ -138,7 +140,10 @@ function isBeside(socketPath: string): boolean {
 }
 
 export interface Controllable {
-  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top' | 'history' | 'summarize' | 'archive'>;
+  readonly sidecar: Pick<
+    Sidecar,
+    'isReady' | 'report' | 'dumpThreads' | 'top' | 'history' | 'summarize' | 'archive' | 'alerts'
+  >;
   status(): ControlStatus;
   drain(): void;
   /** Never rejects. */
@@ -179,6 +184,11 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
     // Some gigabytes take longer than other answers.
     raw.socket.setTimeout(0);
     await sidecar.archive.backUp(query.file);
+    return target.status();
+  });
+  app.post('/alerts/test', async () => await sidecar.alerts.test());
+  app.post<{ Querystring: { ms: string; text: string } }>('/alerts/silence', async ({ query }) => {
+    await sidecar.alerts.silence(Number(query.ms), sanitizeText(query.text));
     return target.status();
   });
   app.post('/drain', async () => {

@@ -71,6 +71,8 @@ export class History {
   seq = 0;
   #sampledNs: number;
   #timer: NodeJS.Timeout | undefined;
+  /** Each gets the minutes that ended with a step. */
+  readonly onMinutes: ((minutes: readonly EndedMinute[]) => void)[] = [];
   /** Gets the minutes that ended with a step, and all marks. */
   onStep: ((minutes: readonly EndedMinute[], marks: readonly Mark[]) => void) | undefined;
 
@@ -172,6 +174,7 @@ export class History {
     this.#recent.take();
     this.seq = point.seq;
     const { marks } = this;
+    if (ended.length > 0) for (const listener of this.onMinutes) listener(ended);
     this.onStep?.(ended, marks);
   }
 

@@ -45,6 +45,7 @@ export function* renderLive(
     outside: selectOutside(live, countOf(recent, OUTSIDE), role),
     seq: history.seq,
     archive: live.archiveState === undefined ? null : { failure: live.archiveState.failure ?? null },
+    alerts: live.alerts?.state ?? null,
     marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
       ...{ t: epochMs / MS_PER_S, kind, text },
       end: endEpochMs && endEpochMs / MS_PER_S,

@@ -31,6 +31,7 @@ export function live(differences: Partial<Live> = {}): Live {
     observerErrors: NONE,
     outside: { ...NONE, segments: [], other: 0 },
     archive: null,
+    alerts: null,
     seq: 0,
     applications: [application()],
     marks: [],

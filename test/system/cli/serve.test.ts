@@ -40,6 +40,7 @@ class HeldSidecar implements Servable, Stoppable {
   history = undefined as never;
   summarize = async () => undefined as never;
   archive = undefined as never;
+  alerts = undefined as never;
   outlivesProcess = () => false;
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');

@@ -6,7 +6,7 @@ import { HELP } from '../../../src/cli/help.ts';
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
 const COMMANDS =
-  'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, note, history, summary, top, passwd, print, service';
+  'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, note, alerts, silence, history, summary, top, passwd, print, service';
 const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
@@ -31,6 +31,10 @@ it.each<[string, unknown]>([
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
   ['service install --config f', { kind: 'service', flags: { config: 'f' }, action: 'install' }],
   ['note index added', { kind: 'note', flags: {}, text: 'index added' }],
+  ['alerts test', { kind: 'alerts', flags: {} }],
+  ['silence 2h index build', { kind: 'silence', flags: {}, ms: 7_200_000, text: 'index build' }],
+  ['silence 30d', { kind: 'silence', flags: {}, ms: 2_592_000_000, text: '' }],
+  ['silence off', { kind: 'silence', flags: {}, ms: 0, text: '' }],
   ['history backup f --pid 7', { kind: 'history', flags: { pid: 7 }, file: 'f' }],
   ['summary', { kind: 'summary', flags: {}, sinceMs: 604_800_000 }],
   ['summary --since 24h', { kind: 'summary', flags: {}, sinceMs: 86_400_000 }],
@@ -63,6 +67,23 @@ it.each([
   ['health --monitor no', '--monitor: got "no", expected host:port, :port, [v6]:port or a port from 0 to 65535'],
   ['health --monitor :1 --pid 7', '--monitor: cannot be combined with --control, --pid or --config'],
   ['drain --listen :1', '--listen: not a flag of drain; it belongs to d2-sidecar without a command, check, learn'],
+  ['alerts', 'alerts: expected "alerts test"'],
+  [
+    'silence',
+    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
+  ],
+  [
+    'silence 31d',
+    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
+  ],
+  [
+    'silence off now',
+    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
+  ],
+  [
+    'silence soon',
+    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
+  ],
   ['note', 'note: got 0 characters, expected a text of 1 to 200, e.g. "index added"'],
   ['history backup', 'history: expected "history backup FILE", with the path of a new file'],
   ['summary --since 5m', '--since: got "5m", expected a time of an hour or more such as 24h, 7d or 30d'],

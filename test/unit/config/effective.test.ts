@@ -46,6 +46,18 @@ it('the effective configuration names every key', async () => {
   const withEnv = {
     ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
     otlp: { ...config.otlp, headersEnv: 'H' },
+    alerts: {
+      ...config.alerts,
+      webhook: { ...config.alerts.webhook, url: 'http://hook/', urlFile: '/run/url', secretFile: '/run/secret' },
+      mail: {
+        ...config.alerts.mail,
+        smtp: { place: 'smtp://mail:25' },
+        from: 'a@b',
+        user: 'u',
+        passwordFile: '/run/pw',
+      },
+      pageUrl: 'http://page/',
+    },
     // In place of certFile and keyFile, which the file has.
     monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
   } as Config;

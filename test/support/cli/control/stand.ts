@@ -8,6 +8,7 @@ import type { Logger } from '../../../../src/base/logger.ts';
 import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
+import type { TestResult } from '../../../../src/export/alerts/alerts.ts';
 import { deferTo } from '../../deferred.ts';
 import { useFolder } from '../../export/access-log/folder.ts';
 
@@ -60,6 +61,18 @@ export class NotingTarget implements Controllable {
 
   get archive(): never {
     throw new SidecarError('D2S_ERR_HISTORY_FILE', 'there is no history');
+  }
+
+  /** Receivers that `alerts test` finds. */
+  alertTests: readonly TestResult[] | undefined;
+
+  get alerts() {
+    const { alertTests, told } = this;
+    if (alertTests === undefined) throw new SidecarError('D2S_ERR_ALERTS', 'no receiver is configured');
+    return {
+      test: () => Promise.resolve(alertTests),
+      silence: (ms: number, text: string) => Promise.resolve(void told.push(`silence ${ms} ${text}`)),
+    } as never;
   }
 
   drain(): void {

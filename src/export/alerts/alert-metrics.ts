@@ -1,0 +1,49 @@
+import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
+import type { Alerts } from './alerts.ts';
+
+type Source = Pick<Alerts, 'outboxes' | 'episodes'>;
+
+const byChannel = (read: (outbox: Source['outboxes'][number]) => number) => (source: Source) =>
+  source.outboxes.map((outbox) => [outbox.channel.name, read(outbox)] as const);
+
+export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
+  counter(
+    'd2_sidecar_alerts_sent_total',
+    'Messages that were delivered.',
+    byChannel(({ counts }) => counts.sent),
+    'channel',
+  ),
+  counter(
+    'd2_sidecar_alerts_failures_total',
+    'Tries to deliver a message that failed.',
+    byChannel(({ counts }) => counts.failures),
+    'channel',
+  ),
+  counter(
+    'd2_sidecar_alerts_dropped_total',
+    'Messages that were never delivered: refused by the receiver, or too many waited.',
+    byChannel(({ counts }) => counts.dropped),
+    'channel',
+  ),
+  gauge(
+    'd2_sidecar_alerts_queue_length',
+    'Messages that wait for delivery.',
+    byChannel(({ waiting }) => waiting.length),
+    'channel',
+  ),
+  gauge(
+    'd2_sidecar_alerts_failing',
+    'Whether the last try to deliver a message failed; the log and the live page say why.',
+    byChannel(({ failure }) => Number(failure !== undefined)),
+    'channel',
+  ),
+  counter(
+    'd2_sidecar_alerts_untold_total',
+    'Messages that were never sent, because of alerts.maxPerHour or a silence.',
+    ({ episodes }) => episodes.untoldTotal,
+    'reason',
+  ),
+  gauge('d2_sidecar_alerts_silenced', 'Whether messages are silenced now.', ({ episodes }) =>
+    Number(episodes.isSilent),
+  ),
+];

@@ -1,0 +1,105 @@
+import { createTransport } from 'nodemailer';
+import { formatCount } from '../../base/figures.ts';
+import { createKeyFileReader } from '../../base/key-file.ts';
+import type { Logger } from '../../base/logger.ts';
+import { decodeText } from '../../base/trusted-file.ts';
+import type { Config } from '../../config/config.ts';
+import { isLoopback } from '../../config/host-port.ts';
+import { createAuthoritiesReader } from '../../tls/authorities.ts';
+import { type AlertMessage, formatMail, titleOf } from './message.ts';
+import { type Channel, SendError } from './outbox.ts';
+import { describeSendFailure } from './send-failure.ts';
+
+type MailConfig = Config['alerts']['mail'];
+
+const CONNECT_MS = 5_000;
+const ANSWER_MS = 10_000;
+const MAX_PASSWORD_BYTES = 4_096;
+const WHO = 'the mail server';
+const createError = (message: string) => new SendError(message);
+
+/** Undefined without a mail server. Files are read for each mail. */
+export function createMail(config: MailConfig, logger: Logger): Channel | undefined {
+  const { smtp, from, to, user, passwordFile, caFile } = config;
+  if (smtp === undefined) return undefined;
+  const key = 'alerts.mail.passwordFile';
+  const readPassword =
+    passwordFile === undefined
+      ? undefined
+      : createKeyFileReader({ key, file: passwordFile, maxBytes: MAX_PASSWORD_BYTES, logger, createError }, (bytes) =>
+          decodeText(bytes).replace(/\r?\n$/, ''),
+        );
+  const readAuthorities =
+    caFile === undefined
+      ? undefined
+      : createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
+  const open = async () => {
+    const ca = (await readAuthorities?.())?.pem;
+    const pass = await readPassword?.();
+    return createTransport({
+      ...{ host: smtp.host, port: smtp.port, secure: smtp.isTls },
+      // A password never goes over the network without TLS.
+      requireTLS: !smtp.isTls && user !== undefined && !isLoopback(smtp.host),
+      ...(user === undefined ? {} : { auth: { user, pass: pass ?? '' } }),
+      ...(ca === undefined ? {} : { tls: { ca } }),
+      ...{ connectionTimeout: CONNECT_MS, greetingTimeout: ANSWER_MS, socketTimeout: ANSWER_MS },
+      ...{ disableFileAccess: true, disableUrlAccess: true },
+    });
+  };
+  const using = async <T>(signal: AbortSignal, use: (transport: Awaited<ReturnType<typeof open>>) => Promise<T>) => {
+    const transport = await open();
+    const close = () => transport.close();
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      return await use(transport);
+    } catch (cause) {
+      throw describeMailFailure(cause);
+    } finally {
+      signal.removeEventListener('abort', close);
+      close();
+    }
+  };
+  return {
+    name: 'mail',
+    send: (message, signal) =>
+      using(signal, async (transport) => {
+        const { rejected } = await transport.sendMail({ from, to: [...to], ...compose(message, from ?? '') });
+        // The others have it: a repetition would send it to them again.
+        if (rejected.length === 0)
+          return `accepted for ${formatCount(to.length)} of ${formatCount(to.length)} addresses`;
+        throw new SendError(`${WHO} refused ${rejected.length} of ${to.length} addresses of alerts.mail.to`, true);
+      }),
+    verify: (signal) => using(signal, async (transport) => ((await transport.verify()) ? 'ready' : 'not ready')),
+  };
+}
+
+/** The end answers the beginning, so that mail programs show them together (RFC 5322 §3.6.4). */
+function compose(message: AlertMessage, from: string) {
+  const domain = from.slice(from.lastIndexOf('@') + 1);
+  const idOf = (event: string) => `<${message.id}.${event}@${domain}>`;
+  return {
+    subject: `[d2-sidecar] ${titleOf(message)}`,
+    text: formatMail(message),
+    messageId: idOf(message.event),
+    ...(message.event === 'ends' ? { inReplyTo: idOf('begins'), references: idOf('begins') } : {}),
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+  };
+}
+
+const TEXTS: Readonly<Record<string, string>> = {
+  EAUTH: 'refused the login: are alerts.mail.user and passwordFile right?',
+  ETLS: 'does not agree on TLS',
+  ENOAUTH: 'wants a login: set alerts.mail.user and passwordFile',
+};
+
+/** Replies of SMTP have a number, which is kept; their text may quote addresses (RFC 5321 §4.2). */
+function describeMailFailure(cause: unknown): SendError {
+  if (cause instanceof SendError) return cause;
+  const { code = '', responseCode } = cause as { code?: string; responseCode?: number };
+  const reply = typeof responseCode === 'number' ? ` (SMTP ${responseCode})` : '';
+  if (TEXTS[code] !== undefined) return new SendError(`${WHO} ${TEXTS[code]}${reply}`);
+  if (reply === '') return describeSendFailure(cause, WHO);
+  const isFinal = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
+  const what = code === 'EENVELOPE' ? 'refused the sender or all receivers' : 'refused the mail';
+  return new SendError(`${WHO} ${what}${reply}`, isFinal);
+}

@@ -1,0 +1,133 @@
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
+import type { AlertMessage } from './message.ts';
+
+export type ChannelName = 'webhook' | 'mail';
+
+/** Sends one message. Resolves to what the receiver answered, e.g. `200`; rejects with a SendError. */
+export interface Channel {
+  readonly name: ChannelName;
+  send(message: AlertMessage, signal: AbortSignal): Promise<string>;
+  /** Reaches the receiver without a message. Resolves to what it answered. */
+  verify(signal: AbortSignal): Promise<string>;
+}
+
+/** Why a message was not delivered, without secrets and without text of the receiver. */
+export class SendError extends Error {
+  /** The receiver refuses this message, so that a retry is useless. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, isFinal = false) {
+    super(message);
+    this.isFinal = isFinal;
+  }
+}
+
+/** Half a day at the default `alerts.maxPerHour`. */
+const MAX_WAITING = 500;
+const FIRST_RETRY_NS = 2 * NS_PER_S;
+const MAX_RETRY_NS = 300 * NS_PER_S;
+const SEND_MS = 10_000;
+
+export interface OutboxEvents {
+  /** The list has changed: it must be saved before the next message is sent. */
+  changed(): Promise<void>;
+  failed(reason: string, isFirst: boolean): void;
+  delivered(wasFailing: boolean): void;
+}
+
+/** Messages that wait for one channel, in order. One is sent at a time, and repeated until it is delivered. */
+export class Outbox {
+  readonly channel: Channel;
+  readonly counts = { sent: 0, failures: 0, dropped: 0 };
+  /** Why the last try failed; undefined after a success. */
+  failure: { readonly reason: string; readonly sinceEpochMs: number } | undefined;
+  waiting: readonly AlertMessage[];
+  readonly #clock: Clock;
+  readonly #events: OutboxEvents;
+  #sending: Promise<void> | undefined;
+  #abort = new AbortController();
+  #notBeforeNs = 0;
+  #retryNs = FIRST_RETRY_NS;
+
+  constructor(channel: Channel, waiting: readonly AlertMessage[], clock: Clock, events: OutboxEvents) {
+    this.channel = channel;
+    this.waiting = waiting.slice(-MAX_WAITING);
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  add(message: AlertMessage): void {
+    this.waiting = [...this.waiting, message];
+    const surplus = this.waiting.length - MAX_WAITING;
+    if (surplus <= 0) return;
+    this.counts.dropped += surplus;
+    this.waiting = this.waiting.slice(surplus);
+  }
+
+  /** Begins to send if it is time. Called every second, and after `add`. */
+  tick(): void {
+    if (this.#sending !== undefined || this.waiting.length === 0 || this.#clock.nowNs() < this.#notBeforeNs) return;
+    this.#sending = this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** Ends a try that runs. Never rejects. */
+  async stop(): Promise<void> {
+    this.#notBeforeNs = Number.POSITIVE_INFINITY;
+    this.#abort.abort();
+    await this.#sending;
+  }
+
+  /** Resolves when nothing is being sent. */
+  async settled(): Promise<void> {
+    await this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let [message] = this.waiting; message !== undefined; [message] = this.waiting) {
+      if (!(await this.#sendOne(message))) return;
+      this.waiting = this.waiting.filter((one) => one !== message);
+      await this.#events.changed();
+    }
+  }
+
+  /** Whether the message needs no further try. */
+  async #sendOne(message: AlertMessage): Promise<boolean> {
+    const abort = new AbortController();
+    this.#abort = abort;
+    const timer = setTimeout(() => abort.abort(), SEND_MS);
+    try {
+      await this.channel.send(message, abort.signal);
+    } catch (error) {
+      if (this.#notBeforeNs === Number.POSITIVE_INFINITY) return false;
+      return this.#fail(error, abort.signal.aborted);
+    } finally {
+      clearTimeout(timer);
+    }
+    this.counts.sent += 1;
+    this.#retryNs = FIRST_RETRY_NS;
+    const wasFailing = this.failure !== undefined;
+    this.failure = undefined;
+    this.#events.delivered(wasFailing);
+    return true;
+  }
+
+  #fail(error: unknown, isLate: boolean): boolean {
+    const late = new SendError(`no answer within ${SEND_MS / 1_000} s`);
+    const { message: reason, isFinal } = isLate ? late : error instanceof SendError ? error : new SendError('a fault');
+    this.counts.failures += 1;
+    const isFirst = this.failure?.reason !== reason;
+    this.failure = { reason, sinceEpochMs: this.failure?.sinceEpochMs ?? this.#clock.epochMs() };
+    this.#events.failed(reason, isFirst);
+    if (isFinal) this.counts.dropped += 1;
+    else {
+      this.#notBeforeNs = this.#clock.nowNs() + this.#retryNs;
+      this.#retryNs = Math.min(MAX_RETRY_NS, 2 * this.#retryNs);
+    }
+    return isFinal;
+  }
+}
+
+/** For tests and documentation: the pauses between tries, in milliseconds. */
+export const RETRY_MS = { first: FIRST_RETRY_NS / NS_PER_MS, longest: MAX_RETRY_NS / NS_PER_MS };

@@ -1,0 +1,98 @@
+import { expect, it } from 'vitest';
+import { configSchema, findConflicts } from '../../../../src/config/schema.ts';
+import { bucketOf, FINE_PER_OCTAVE, SparseBuckets } from '../../../../src/metrics/sparse-buckets.ts';
+import { alertsConfig, openAlerts } from '../../../support/export/alerts/stand.ts';
+
+interface Calls {
+  readonly ms: readonly number[];
+  readonly errors?: number;
+}
+
+const NONE = { names: [], ends: [], cells: new Float64Array() };
+
+/** A minute of RPCs of smartWeb, by name. */
+function minuteOf(byName: Readonly<Record<string, Calls>>) {
+  const names = Object.keys(byName);
+  const rows = Object.values(byName).map(({ ms, errors = 0 }) => {
+    const buckets = new SparseBuckets();
+    for (const one of ms) buckets.count(bucketOf(one * 1_000, FINE_PER_OCTAVE));
+    return [ms.length, 0, errors, 0, Math.max(0, ...ms) * 1e6, ...buckets.save()];
+  });
+  let end = 0;
+  const ends = rows.map((row) => {
+    end += row.length;
+    return end;
+  });
+  const rpc = { names, ends, cells: Float64Array.from(rows.flat()) };
+  return { application: 'smartWeb', kinds: { rpc, sba: NONE, object: NONE } } as never;
+}
+
+const times = (count: number, ms: number) => ({ ms: Array.from({ length: count }, () => ms) });
+const RULES = [{ name: 'E.Boiler.*', p95: '500ms', errors: 0.1 }];
+
+it('begins above a limit, ends below nine tenths of it, and is silent about names that no rule has', async () => {
+  const { channel, pass, endMinute } = await openAlerts({
+    alerts: { rules: RULES, webhook: { url: 'http://127.0.0.1/' } },
+  });
+  const minute = async (byName: Readonly<Record<string, Calls>>) => {
+    endMinute(minuteOf(byName));
+    await pass(60);
+  };
+  await minute({ 'E.Boiler.Start': times(10, 490), 'P.Other': times(10, 5_000), '': times(10, 5_000) });
+  await minute({ 'E.Boiler.Start': times(4, 900) });
+  expect(channel.events).toEqual([]);
+  await minute({ 'E.Boiler.Start': times(10, 100), 'E.Boiler.Stop': times(10, 800) });
+  await minute({ 'E.Boiler.Start': times(10, 470) });
+  expect(channel.events).toEqual(['begins threshold']);
+  await minute({ 'E.Boiler.Start': times(10, 440) });
+  expect(channel.events).toEqual(['begins threshold', 'ends threshold']);
+  const [begins] = channel.got;
+  expect(begins).toMatchObject({
+    ...{ subject: 'server', name: 'E.Boiler.*', url: 'http://127.0.0.1:9280/#/smartWeb/rpc' },
+    text: 'The server: E.Boiler.* passed a limit of alerts.rules in the last minute: its p95 was 800 ms, at most 500 ms is set.',
+  });
+});
+
+it('errors; and it is over after five minutes with too few calls', async () => {
+  const { channel, pass, endMinute } = await openAlerts({
+    alerts: { rules: RULES, webhook: { url: 'http://127.0.0.1/' } },
+  });
+  endMinute(minuteOf({ 'E.Boiler.Start': { ...times(8, 10), errors: 2 } }));
+  await pass(60);
+  expect(channel.got[0]?.text).toContain('20 % of its calls failed (2 of 10), at most 10 % is set.');
+  for (let minute = 0; minute < 4; minute += 1) {
+    endMinute(minuteOf({}));
+    await pass(60);
+  }
+  expect(channel.events).toEqual(['begins threshold']);
+  endMinute(minuteOf({}));
+  await pass(60);
+  expect(channel.events).toEqual(['begins threshold', 'ends threshold']);
+});
+
+it.each([
+  [{ mail: { to: ['a@b.example'] } }, 'alerts.mail.smtp: missing, required with alerts.mail.to'],
+  [{ mail: { smtp: 'smtp://mail.example.org' } }, 'alerts.mail.from: missing'],
+  [{ webhook: { secretFile: '/etc/x' } }, 'alerts.webhook.url: missing, required with alerts.webhook.secretFile'],
+  [{ rules: [{ name: 'E.*', p95: '1s' }] }, 'alerts.rules: nobody gets these messages'],
+  [{ rules: [{ name: 'E.*' }], webhook: { url: 'http://a/' } }, 'alerts.rules: got neither p95 nor errors for "E.*"'],
+])('%j is refused', (alerts, line) => {
+  expect(
+    findConflicts(configSchema.parse({ upstream: { url: 'http://a:1/b' }, alerts })).map((one) => one.line),
+  ).toEqual(expect.arrayContaining([expect.stringContaining(line)]));
+});
+
+it.each([
+  ['smtp://mail.example.org', { host: 'mail.example.org', port: 25, isTls: false }],
+  ['smtps://[::1]', { host: '::1', port: 465, isTls: true }],
+  ['smtp://10.0.0.1:587/', { host: '10.0.0.1', port: 587, isTls: false }],
+])('%s is a mail server', (smtp, server) => {
+  expect(alertsConfig({ mail: { smtp } }).mail.smtp).toMatchObject(server);
+});
+
+it.each(['smtp://user:pw@mail', 'http://mail', 'smtp://mail:0', 'smtp://a..b', 'mail.example.org'])(
+  '%s is no mail server',
+  (smtp) => {
+    expect(() => alertsConfig({ mail: { smtp } })).toThrow();
+  },
+);
