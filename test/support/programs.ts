@@ -15,6 +15,7 @@ export const PACKAGES = {
   curl: ['curl'],
   'dpkg, rpm and systemd, as root': ['systemd', 'debootstrap', 'rpm', 'cpio'],
   'fresh machines, as root': ['systemd', 'procps', 'tomcat10', 'prometheus'],
+  'exim, as root': ['exim4-daemon-light'],
   haproxy: ['haproxy'],
   'Helm’s engine in Go': ['golang-go', 'golang-github-masterminds-sprig-dev', 'golang-k8s-sigs-yaml-dev'],
   'images, as root': ['buildah'],

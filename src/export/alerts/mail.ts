@@ -92,13 +92,19 @@ const TEXTS: Readonly<Record<string, string>> = {
   ENOAUTH: 'wants a login: set alerts.mail.user and passwordFile',
 };
 
+/** nodemailer replaces the system's and OpenSSL's code by its own, and keeps it beside. */
+function originalOf(cause: unknown): unknown {
+  const { originalCode } = cause as { originalCode?: unknown };
+  return typeof originalCode === 'string' ? Object.assign(new Error('mail'), { code: originalCode }) : cause;
+}
+
 /** Replies of SMTP have a number, which is kept; their text may quote addresses (RFC 5321 §4.2). */
 function describeMailFailure(cause: unknown): SendError {
   if (cause instanceof SendError) return cause;
   const { code = '', responseCode } = cause as { code?: string; responseCode?: number };
   const reply = typeof responseCode === 'number' ? ` (SMTP ${responseCode})` : '';
   if (TEXTS[code] !== undefined) return new SendError(`${WHO} ${TEXTS[code]}${reply}`);
-  if (reply === '') return describeSendFailure(cause, WHO);
+  if (reply === '') return describeSendFailure(originalOf(cause), WHO);
   const isFinal = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
   const what = code === 'EENVELOPE' ? 'refused the sender or all receivers' : 'refused the mail';
   return new SendError(`${WHO} ${what}${reply}`, isFinal);

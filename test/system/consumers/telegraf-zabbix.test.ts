@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { SUBJECTS, VERDICT_CODES } from '../../../src/measure/verdict/verdict.ts';
 import {
   PASSWORD,
   ROOT,
@@ -74,6 +75,7 @@ interface Item {
   readonly headers?: readonly { readonly name: string; readonly value: string }[];
   readonly preprocessing?: readonly { readonly type: string; readonly parameters: readonly string[] }[];
   readonly master_item?: { readonly key: string };
+  readonly triggers?: readonly { readonly expression: string }[];
 }
 
 interface Template {
@@ -111,13 +113,14 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     expect(others.filter(({ type }) => type !== 'CHANGE_PER_SECOND')).toEqual([]);
     const value = byJsonPath(documents.get(master_item?.key ?? ''), taken?.parameters[0] ?? '');
     const isUnsigned = Number.isSafeInteger(value) && (value as number) >= 0;
-    const isOfType = value_type === 'UNSIGNED' ? isUnsigned : typeof value === 'number';
+    const isText = value_type === 'TEXT' || value_type === 'CHAR';
+    const isOfType = value_type === 'UNSIGNED' ? isUnsigned : typeof value === (isText ? 'string' : 'number');
     expect([key, value, isOfType]).toEqual([key, value, true]);
     return value;
   }
 
   it('reads the calls of the clients and the JVM', () => {
-    const dependent = template.items.filter(({ type }) => type === 'DEPENDENT');
+    const dependent = template.items.filter(({ type, key }) => type === 'DEPENDENT' && !key.startsWith('d2s.verdict'));
     expect(Object.fromEntries(dependent.map((item) => [item.key, readingOf(item)]))).toEqual({
       ...{ 'd2s.rpc.count': SENT.rpcCalls, 'd2s.rpc.rate': SENT.rpcCalls, 'd2s.rpc.errors.rate': SENT.rpcErrors },
       ...{ 'd2s.rpc.p50': duration, 'd2s.rpc.p99': slow, 'd2s.sba.count': SENT.sbaCalls },
@@ -126,6 +129,23 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
       ...{ 'd2s.jvm.heap.used': SENT.heapUsed, 'd2s.jvm.heap.max': SENT.heapMax },
       'd2s.jvm.classes.loaded': SENT.classesLoaded,
     });
+  });
+
+  it('reads the verdict, and its triggers name items and subjects that there are', () => {
+    const ofVerdict = template.items.filter(({ type, key }) => type === 'DEPENDENT' && key.startsWith('d2s.verdict'));
+    const { subject, code, text } = documents.get('d2s.verdict') as Record<string, string>;
+    expect(Object.fromEntries(ofVerdict.map((item) => [item.key, readingOf(item)]))).toEqual({
+      ...{ 'd2s.verdict.text': text, 'd2s.verdict.code': code, 'd2s.verdict.subject': subject },
+    });
+    const expressions = template.items.flatMap(({ triggers = [] }) => triggers.map(({ expression }) => expression));
+    const keys = expressions.flatMap((one) =>
+      Array.from(one.matchAll(/\(\/D2000 by d2-sidecar\/([\w.]+)/g), ([, key]) => key),
+    );
+    expect(new Set(keys)).toEqual(new Set(ofVerdict.map(({ key }) => key)));
+    const values = expressions.flatMap((one) => Array.from(one.matchAll(/"([\w-]+)"/g), ([, value = '']) => value));
+    const blamed = SUBJECTS.filter((one) => one !== 'nobody' && one !== 'unknown');
+    expect(new Set(values)).toEqual(new Set([...blamed, 'target-missed', 'draining']));
+    expect(VERDICT_CODES).toEqual(expect.arrayContaining(['target-missed', 'draining']));
   });
 
   it('discovers RPCs, and reads each of them', () => {

@@ -101,6 +101,7 @@ it('/live has everything before the first call', async () => {
     ...{ limits: [], failures: [], refusedConnections: NONE, observerErrors: NONE },
     outside: { ...NONE, segments: [], other: 0 },
     archive: null,
+    alerts: null,
     seq: 0,
     marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
     applications: [
