@@ -43,27 +43,38 @@ function replaceBetween(content: string, file: string, marker: string, text: str
 
 /** Copies, since Helm reads no file outside its chart, and kustomize none outside its component. */
 function ruleCopies(root: string): readonly Generated[] {
-  const source = 'config/prometheus/rules.yml';
-  const rules = readFileSync(path.join(root, source), 'utf8');
+  const rules = readFileSync(path.join(root, 'config/prometheus/rules.yml'), 'utf8');
+  return [
+    { file: 'config/kubernetes/chart/rules.yml', text: rules },
+    prometheusRule(root, 'rules', 'prometheus-rule', 'd2-sidecar'),
+    prometheusRule(root, 'fleet', 'fleet', 'd2-sidecar-fleet'),
+  ];
+}
+
+function prometheusRule(root: string, rules: string, folder: string, name: string): Generated {
+  const source = `config/prometheus/${rules}.yml`;
   const head = `# Written by \`npm run generate\` from ${source}: change that file.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: d2-sidecar
+  name: ${name}
   labels: { app.kubernetes.io/name: d2-sidecar }
 spec:
 `;
-  return [
-    { file: 'config/kubernetes/chart/rules.yml', text: rules },
-    { file: 'config/kubernetes/prometheus-rule/prometheus-rule.yaml', text: head + rules.replace(/^(?=.)/gm, '  ') },
-  ];
+  const text = readFileSync(path.join(root, source), 'utf8').replace(/^(?=.)/gm, '  ');
+  return { file: `config/kubernetes/${folder}/prometheus-rule.yaml`, text: head + text };
 }
 
 /** Without its indentation, since kubectl writes a second copy of what it applies into an annotation of at most 256 KiB. */
 function dashboardCopies(root: string): readonly Generated[] {
-  const text = `${JSON.stringify(JSON.parse(readFileSync(path.join(root, 'config/grafana/d2-sidecar.json'), 'utf8')))}\n`;
-  const files = ['config/kubernetes/chart/dashboard.json', 'config/kubernetes/dashboard/d2-sidecar.json'];
-  return files.map((file) => ({ file, text }));
+  const copies = {
+    'd2-sidecar': ['chart/dashboard.json', 'dashboard/d2-sidecar.json'],
+    fleet: ['fleet/dashboard.json'],
+  };
+  return Object.entries(copies).flatMap(([name, files]) => {
+    const text = readFileSync(path.join(root, `config/grafana/${name}.json`), 'utf8');
+    return files.map((file) => ({ file: `config/kubernetes/${file}`, text: `${JSON.stringify(JSON.parse(text))}\n` }));
+  });
 }
 
 /** The type is left out where the name says it: `_total` is a counter, `_info` an info, and the rest are gauges. */

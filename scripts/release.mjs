@@ -109,6 +109,7 @@ const PARTS = {
   chart: packChart,
   monitoring: (release) => {
     release.publish('config/grafana/d2-sidecar.json', 'grafana.json');
+    release.publish('config/grafana/fleet.json', 'grafana-fleet.json');
     release.publish('config/prometheus/rules.yml', 'prometheus-rules.yml');
     release.publish('config/prometheus/fleet.yml', 'prometheus-fleet-rules.yml');
   },

@@ -26,7 +26,10 @@ const WAIT = { timeout: 30_000, interval: 500 };
 const PACE = { pauseMs: 25 };
 const JVM_FIXTURE = new URL('../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url);
 /** As Grafana sets them: four scrape intervals, and the displayed time range. */
-const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
+const VARIABLES = {
+  ...{ job: 'd2-sidecar', site: '.*', instance: '.+', application: '.+' },
+  ...{ __rate_interval: '4s', __range: '30s' },
+};
 /** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
 const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 
@@ -182,6 +185,8 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     });
     expect(await Promise.all(found)).toEqual([
       ['job', ['d2-sidecar']],
+      // Without the label in the targets.
+      ['site', []],
       ['instance', sidecars.map(({ monitor }) => monitor).sort()],
       ['application', ['smartWeb']],
     ]);

@@ -20,20 +20,36 @@ interface EvaluatedRule {
   readonly state?: 'inactive' | 'pending' | 'firing';
 }
 
-/** Scrapes `http://<target>/metrics` of each target every second, with `token` as Bearer token. */
+interface Target {
+  readonly targets: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface PrometheusOptions {
+  /** Between two scrapes. Default: 1. */
+  readonly intervalS?: number;
+  /** The address that gets the alerts. */
+  readonly alertmanager?: string;
+}
+
+/** Scrapes each target, by default `http://<target>/metrics` every second, with `token` as Bearer token. */
 export async function startPrometheus(
   defer: Defer,
-  targets: readonly string[],
+  targets: readonly string[] | readonly Target[],
   token: string,
   rulesFile: string,
+  { intervalS = 1, alertmanager }: PrometheusOptions = {},
 ): Promise<PrometheusServer> {
   const folder = temporaryFolder(defer);
   const address = `127.0.0.1:${await toUnusedPort()}`;
   const config = path.join(folder, 'prometheus.yml');
-  const job = { job_name: 'd2-sidecar', authorization: { credentials: token }, static_configs: [{ targets }] };
+  const groups = targets.map((target) => (typeof target === 'string' ? { targets: [target] } : target));
+  const job = { job_name: 'd2-sidecar', authorization: { credentials: token }, static_configs: groups };
+  const interval = `${intervalS}s`;
   const text = stringify({
-    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: '1s' },
     ...{ rule_files: [rulesFile], scrape_configs: [job] },
+    alerting: alertmanager && { alertmanagers: [{ static_configs: [{ targets: [alertmanager] }] }] },
   });
   writeFileSync(config, text, { mode: 0o600 });
   const options = [`--config.file=${config}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=${address}`];

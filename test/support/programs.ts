@@ -6,6 +6,7 @@ import path from 'node:path';
 /** What a test needs, and its packages; .ci/run installs them all. */
 export const PACKAGES = {
   'a release': ['git', 'rpm', 'openssh-client', 'gcc-mingw-w64-x86-64-win32'],
+  Alertmanager: ['prometheus-alertmanager'],
   'an address besides loopback': [],
   'an empty root, as root': [],
   'a compiler for Windows, and unzip': ['gcc-mingw-w64-x86-64-win32', 'unzip'],
@@ -27,6 +28,7 @@ export const PACKAGES = {
   sqlite3: ['sqlite3'],
   Tomcat: ['tomcat10', 'openjdk-17-jdk-headless'],
   'Tomcat’s manager': ['tomcat10-admin'],
+  VictoriaMetrics: ['victoria-metrics'],
   Wine: ['wine64'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 

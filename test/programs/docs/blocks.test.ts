@@ -39,6 +39,9 @@ const KINDS: readonly (readonly [
 ])[] = [
   [(names) => names.every((name) => sections.has(name)), (_, text) => faultOfConfiguration(text)],
   [(names) => names.includes('scrape_configs'), (_, text) => askPromtool('config', withoutFiles(text))],
+  [(names) => names.includes('remote_write'), (_, text) => askPromtool('config', text)],
+  // No Collector is at hand.
+  [(names) => names.join() === 'receivers,exporters,service', () => undefined],
   [(names) => names.includes('groups'), (_, text) => askPromtool('rules', text)],
   [(names, { kind }) => kind === 'Kustomization' || names.join() === 'configMapGenerator', faultOfKustomization],
   [(names) => names.every((name) => Object.hasOwn(CHART_VALUES, name)), faultOfChartValues],

@@ -10,6 +10,7 @@ import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseOptions as parseAbuse } from '../../abuse/options.ts';
 import { parseOptions as parseBench } from '../../bench/load/options.ts';
 import { parseOptions as parseChaos, parseSoakOptions } from '../../chaos/options.ts';
+import { parseOptions as parseFleet } from '../../fleet/options.ts';
 import { ROOT } from '../../support/docs/documents.ts';
 import { messageOf } from '../../support/docs/shape.ts';
 
@@ -62,7 +63,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm run sbom\b/, runBy(`${INSTALL}/sbom.test.ts`)],
   [/^npm run pictures$/, runBy('test/programs/page/pictures.test.ts')],
   [/^npm (?:ls|audit) --omit=dev$/, runBy(`${INSTALL}/sbom.test.ts`)],
-  [/^npm run (?:bench|chaos|soak|abuse)\b/, check(LONG, faultOfLongRun)],
+  [/^npm run (?:bench|chaos|soak|abuse|fleet)\b/, check(LONG, faultOfLongRun)],
   [
     /^npm (?:pack|install --global (?:--prefix \/usr )?\.\/d2-sidecar-\*\.tgz)$/,
     runBy(`${INSTALL}/installed-package.ts`),
@@ -78,6 +79,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^kubectl\b/, check(NO_CLUSTER, faultOfKubectl)],
   [/^helm (?:install|upgrade|template)\b/, check(NO_CLUSTER, faultOfHelm)],
   [/^helm (?:list|status|uninstall|lint|package|dependency)\b/, check(NO_CLUSTER, () => undefined)],
+  [/^(?:victoria-metrics|vmalert) -/, runBy('test/programs/prometheus/victoria-metrics.test.ts')],
   [/^(?:dnf|firewall-cmd)\b/, check('no RHEL is at hand', () => undefined)],
   [/^(?:rm -r \/etc\/d2-sidecar|userdel)\b/, runBy(`${INSTALL}/packages.test.ts`)],
   [/^(?:git clone\b|cd d2-sidecar$)/, check('the address depends on the reader', () => undefined)],
@@ -129,6 +131,7 @@ function faultOfLongRun(words: readonly string[]): Fault {
     if (name === 'bench') parseBench(options);
     else if (name === 'chaos') parseChaos(options);
     else if (name === 'abuse') parseAbuse(options);
+    else if (name === 'fleet') parseFleet(options);
     else parseSoakOptions(options);
   });
   return fault ?? faultOfScript(words);

@@ -96,6 +96,7 @@ describe.skipIf(!canRun)('a release', { timeout: SLOW_MS }, () => {
     const names = read(place, 'SHA256SUMS').match(/\S+$/gm);
     const ends = [
       'grafana.json',
+      'grafana-fleet.json',
       'linux-x64',
       'notes.md',
       'prometheus-fleet-rules.yml',

@@ -32,7 +32,13 @@ const common = { id: count.min(1), title: text, gridPos };
 const panel = z.discriminatedUnion('type', [
   z.strictObject({ ...common, type: z.literal('row'), collapsed: z.literal(false), panels: z.tuple([]) }),
   z.strictObject({
-    ...{ ...common, type: z.enum(['timeseries', 'stat', 'bargauge']), description: text, datasource, targets: queries },
+    ...{
+      ...common,
+      type: z.enum(['timeseries', 'stat', 'bargauge', 'state-timeline']),
+      description: text,
+      datasource,
+      targets: queries,
+    },
     ...{ fieldConfig: z.strictObject({ defaults, overrides: z.tuple([]) }), options: z.looseObject({}) },
   }),
 ]);

@@ -1,19 +1,35 @@
-/** `config/grafana/d2-sidecar.json` as data, and its queries as Grafana would send them. */
+/** The dashboards in `config/grafana` as data, and their queries as Grafana would send them. */
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { type Dashboard, dashboardSchema } from './dashboard-schema.ts';
 
-/** Throws if it violates the schema. */
-export function readDashboard(): Dashboard {
-  return dashboardSchema.parse(readDashboardFile());
+/** `d2-sidecar` is that of a site. */
+export type DashboardName = 'd2-sidecar' | 'fleet';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+
+/** Throws if it violates the schema. `root`: of the project, for bundles. */
+export function readDashboard(name: DashboardName = 'd2-sidecar', root = ROOT): Dashboard {
+  return dashboardSchema.parse(readDashboardFile(name, root));
 }
 
-export function readDashboardFile(): unknown {
-  return JSON.parse(readFileSync(new URL('../../../config/grafana/d2-sidecar.json', import.meta.url), 'utf8'));
+export function readDashboardFile(name: DashboardName = 'd2-sidecar', root = ROOT): unknown {
+  return JSON.parse(readFileSync(path.join(root, `config/grafana/${name}.json`), 'utf8'));
 }
 
-export function queriesOf({ panels }: Dashboard): readonly { readonly name: string; readonly expr: string }[] {
+export interface DashboardQuery {
+  readonly name: string;
+  readonly expr: string;
+  readonly isInstant: boolean;
+}
+
+export function queriesOf({ panels }: Dashboard): readonly DashboardQuery[] {
   return panels.flatMap((panel) =>
-    panel.type === 'row' ? [] : panel.targets.map(({ refId, expr }) => ({ name: `${panel.title} ${refId}`, expr })),
+    panel.type === 'row'
+      ? []
+      : panel.targets.map(({ refId, expr, instant }) => ({
+          ...{ name: `${panel.title} ${refId}`, expr, isInstant: instant },
+        })),
   );
 }
 

@@ -23,8 +23,8 @@ export interface RuleGroup {
   readonly rules: readonly Rule[];
 }
 
-export function readRuleGroups(): readonly RuleGroup[] {
-  return (parse(readFileSync(RULES_PATH, 'utf8')) as { groups: RuleGroup[] }).groups;
+export function readRuleGroups(file = RULES_PATH): readonly RuleGroup[] {
+  return (parse(readFileSync(file, 'utf8')) as { groups: RuleGroup[] }).groups;
 }
 
 export function readRules(): readonly Rule[] {

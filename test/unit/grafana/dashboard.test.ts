@@ -2,15 +2,18 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { queriesOf, readDashboard, readDashboardFile, substituted } from '../../support/grafana/dashboard.ts';
 import { dashboardSchema } from '../../support/grafana/dashboard-schema.ts';
+import { FLEET_RULES_PATH, readRuleGroups } from '../../support/prometheus/rules-file.ts';
 
 const DOCUMENT = readFileSync(new URL('../../../docs/prometheus.md', import.meta.url), 'utf8');
 
-it('the dashboard has the form that Grafana reads', () => {
-  expect(dashboardSchema.safeParse(readDashboardFile()).error?.issues ?? []).toEqual([]);
+const NAMES = ['d2-sidecar', 'fleet'] as const;
+
+it.each(NAMES)('the dashboard %s has the form that Grafana reads', (name) => {
+  expect(dashboardSchema.safeParse(readDashboardFile(name)).error?.issues ?? []).toEqual([]);
 });
 
-it('the dashboard has panels with distinct places, numbers and titles', () => {
-  const { panels } = readDashboard();
+it.each(NAMES)('the dashboard %s has panels with distinct places, numbers and titles', (name) => {
+  const { panels } = readDashboard(name);
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   const keys = panels.map(({ title, type }) => `${type} ${title}`);
   expect(new Set(keys).size).toBe(keys.length);
@@ -18,7 +21,7 @@ it('the dashboard has panels with distinct places, numbers and titles', () => {
     Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
   );
   expect(new Set(cells).size).toBe(cells.length);
-  expect(panels.length).toBeGreaterThan(30);
+  expect(panels.length).toBeGreaterThan(name === 'fleet' ? 20 : 30);
 });
 
 it('the dashboard filters by job and instance everywhere, and by application where there is one', () => {
@@ -45,5 +48,33 @@ it('the dashboard queries only what docs/prometheus.md lists', () => {
       const family = listed.has(metric) ? metric : metric.replace(/_(bucket|sum|count)$/, '');
       expect([name, metric, listed.has(family)]).toEqual([name, metric, true]);
     }
+  }
+});
+
+it('the dashboard of a fleet filters by job everywhere, and reads recordings that exist or metrics that docs/prometheus.md lists', () => {
+  const rules = [...readRuleGroups(), ...readRuleGroups(FLEET_RULES_PATH)].flatMap((group) => group.rules);
+  const recorded = rules.map(({ record }) => record);
+  for (const { name, expr } of queriesOf(readDashboard('fleet'))) {
+    const read = [...expr.matchAll(/([\w:]+)\{(.*?)\}/g)];
+    expect(read.length).toBeGreaterThan(0);
+    for (const [, metric = '', matchers = ''] of read) {
+      expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job"')]);
+      const isKnown = recorded.includes(metric) || DOCUMENT.includes(`| \`${metric.replace(/_(sum|count)$/, '')}`);
+      expect([name, metric, isKnown || metric === 'up']).toEqual([name, metric, true]);
+    }
+    expect(substituted(expr, { job: '', __range: '' })).not.toContain('$');
+  }
+});
+
+it('the dashboard of a fleet links to dashboards and variables that exist', () => {
+  const site = readDashboard();
+  const variables = site.templating.list.map(({ name }) => name);
+  const text = JSON.stringify(readDashboardFile('fleet'));
+  const links = [...text.matchAll(/"url":"\/d\/([\w-]+)\?([^"]*)"/g)];
+  expect(links.length).toBeGreaterThan(5);
+  for (const [, uid, query = ''] of links) {
+    expect(uid).toBe(site.uid);
+    const set = [...query.matchAll(/var-(\w+)=/g)].map(([, name]) => name);
+    expect(variables).toEqual(expect.arrayContaining(set));
   }
 });
