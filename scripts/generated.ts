@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from '../src/base/definitions.ts';
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
-import { METRICS } from '../src/sidecar/metrics.ts';
 import { configurationFiles } from './configuration-files.ts';
+import { metricFiles } from './metric-files.ts';
 
 export interface Generated {
   /** Path in the project: `config/schema.json`. */
@@ -19,9 +19,16 @@ export interface Generated {
 
 /** To add a file, return it from a function here. `root` is the project's folder. */
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
-  const tables = [metricsTable(), restRulesTable(), pageTable()];
+  const tables = [restRulesTable(), pageTable()];
   const fields = [fieldsTable('session-fields', SESSION_FIELDS), fieldsTable('call-fields', CALL_FIELDS)];
-  return [...configurationFiles(), ...tables, ...fields, ...ruleCopies(root), ...dashboardCopies(root)];
+  return [
+    ...configurationFiles(),
+    ...metricFiles(root),
+    ...tables,
+    ...fields,
+    ...ruleCopies(root),
+    ...dashboardCopies(root),
+  ];
 }
 
 /** The content of each generated file by name. Files with markers keep the text outside them. */
@@ -64,19 +71,6 @@ function dashboardCopies(root: string): readonly Generated[] {
   const text = `${JSON.stringify(JSON.parse(readFileSync(path.join(root, 'config/grafana/d2-sidecar.json'), 'utf8')))}\n`;
   const files = ['config/kubernetes/chart/dashboard.json', 'config/kubernetes/dashboard/d2-sidecar.json'];
   return files.map((file) => ({ file, text }));
-}
-
-/** The type is left out where the name says it: `_total` is a counter, `_info` an info, and the rest are gauges. */
-function metricsTable(): Generated {
-  const rows = Object.values(METRICS)
-    .flat()
-    .map(({ name, type, labels, help }) => {
-      const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-      const said = type === 'histogram' || type === 'summary' ? `*${type}* ${help}` : help;
-      return `| \`${name}${names}\` | ${said} |`;
-    });
-  const text = ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
-  return { file: 'docs/prometheus.md', marker: 'metrics', text };
 }
 
 function restRulesTable(): Generated {
