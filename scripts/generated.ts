@@ -5,6 +5,7 @@ import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
 import { configurationFiles } from './configuration-files.ts';
 import { metricFiles } from './metric-files.ts';
+import { dashboardCopies, ruleFiles } from './prometheus-files.ts';
 
 export interface Generated {
   /** Path in the project: `config/schema.json`. */
@@ -26,7 +27,7 @@ export async function listGenerated(root: string): Promise<readonly Generated[]>
     ...metricFiles(root),
     ...tables,
     ...fields,
-    ...ruleCopies(root),
+    ...ruleFiles(root),
     ...dashboardCopies(root),
   ];
 }
@@ -46,31 +47,6 @@ function replaceBetween(content: string, file: string, marker: string, text: str
   const [from, to] = [content.indexOf(begin), content.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${file}: expected the lines ${begin.trim()} and ${end.trim()}`);
   return `${content.slice(0, from)}${begin}\n${text.trim()}\n\n${content.slice(to)}`;
-}
-
-/** Copies, since Helm reads no file outside its chart, and kustomize none outside its component. */
-function ruleCopies(root: string): readonly Generated[] {
-  const source = 'config/prometheus/rules.yml';
-  const rules = readFileSync(path.join(root, source), 'utf8');
-  const head = `# Written by \`npm run generate\` from ${source}: change that file.
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: d2-sidecar
-  labels: { app.kubernetes.io/name: d2-sidecar }
-spec:
-`;
-  return [
-    { file: 'config/kubernetes/chart/rules.yml', text: rules },
-    { file: 'config/kubernetes/prometheus-rule/prometheus-rule.yaml', text: head + rules.replace(/^(?=.)/gm, '  ') },
-  ];
-}
-
-/** Without its indentation, since kubectl writes a second copy of what it applies into an annotation of at most 256 KiB. */
-function dashboardCopies(root: string): readonly Generated[] {
-  const text = `${JSON.stringify(JSON.parse(readFileSync(path.join(root, 'config/grafana/d2-sidecar.json'), 'utf8')))}\n`;
-  const files = ['config/kubernetes/chart/dashboard.json', 'config/kubernetes/dashboard/d2-sidecar.json'];
-  return files.map((file) => ({ file, text }));
 }
 
 function restRulesTable(): Generated {

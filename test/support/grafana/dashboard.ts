@@ -11,9 +11,21 @@ export function readDashboardFile(): unknown {
   return JSON.parse(readFileSync(new URL('../../../config/grafana/d2-sidecar.json', import.meta.url), 'utf8'));
 }
 
-export function queriesOf({ panels }: Dashboard): readonly { readonly name: string; readonly expr: string }[] {
+/** The values of the dashboard's variable `durations`. */
+export const DURATIONS = { classic: 'seconds_bucket', native: 'seconds' } as const;
+
+/** With `durations` set. */
+export function queriesOf(
+  { panels }: Dashboard,
+  form: keyof typeof DURATIONS = 'classic',
+): readonly { readonly name: string; readonly expr: string }[] {
   return panels.flatMap((panel) =>
-    panel.type === 'row' ? [] : panel.targets.map(({ refId, expr }) => ({ name: `${panel.title} ${refId}`, expr })),
+    panel.type === 'row'
+      ? []
+      : panel.targets.map(({ refId, expr }) => ({
+          name: `${panel.title} ${refId}`,
+          expr: expr.replaceAll('$' + '{durations}', DURATIONS[form]),
+        })),
   );
 }
 
