@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `npm run generate`: updates all generated files. scripts/generated.ts lists them. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'rolldown';
@@ -15,7 +15,7 @@ try {
   const { toContents } = await import(pathToFileURL(file).href);
   for (const [name, content] of await toContents(ROOT)) {
     const target = path.join(ROOT, name);
-    if (readFileSync(target, 'utf8') === content) continue;
+    if (existsSync(target) && readFileSync(target, 'utf8') === content) continue;
     writeFileSync(target, content);
     process.stdout.write(`${name}\n`);
   }

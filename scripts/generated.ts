@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from '../src/base/definitions.ts';
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
-import { METRICS } from '../src/sidecar/metrics.ts';
 import { configurationFiles } from './configuration-files.ts';
+import { metricFiles } from './metric-files.ts';
+import { dashboardCopies, ruleFiles } from './prometheus-files.ts';
 
 export interface Generated {
   /** Path in the project: `config/schema.json`. */
@@ -19,9 +20,16 @@ export interface Generated {
 
 /** To add a file, return it from a function here. `root` is the project's folder. */
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
-  const tables = [metricsTable(), restRulesTable(), pageTable()];
+  const tables = [restRulesTable(), pageTable()];
   const fields = [fieldsTable('session-fields', SESSION_FIELDS), fieldsTable('call-fields', CALL_FIELDS)];
-  return [...configurationFiles(), ...tables, ...fields, ...ruleCopies(root), ...dashboardCopies(root)];
+  return [
+    ...configurationFiles(),
+    ...metricFiles(root),
+    ...tables,
+    ...fields,
+    ...ruleFiles(root),
+    ...dashboardCopies(root),
+  ];
 }
 
 /** The content of each generated file by name. Files with markers keep the text outside them. */
@@ -39,55 +47,6 @@ function replaceBetween(content: string, file: string, marker: string, text: str
   const [from, to] = [content.indexOf(begin), content.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${file}: expected the lines ${begin.trim()} and ${end.trim()}`);
   return `${content.slice(0, from)}${begin}\n${text.trim()}\n\n${content.slice(to)}`;
-}
-
-/** Copies, since Helm reads no file outside its chart, and kustomize none outside its component. */
-function ruleCopies(root: string): readonly Generated[] {
-  const rules = readFileSync(path.join(root, 'config/prometheus/rules.yml'), 'utf8');
-  return [
-    { file: 'config/kubernetes/chart/rules.yml', text: rules },
-    prometheusRule(root, 'rules', 'prometheus-rule', 'd2-sidecar'),
-    prometheusRule(root, 'fleet', 'fleet', 'd2-sidecar-fleet'),
-  ];
-}
-
-function prometheusRule(root: string, rules: string, folder: string, name: string): Generated {
-  const source = `config/prometheus/${rules}.yml`;
-  const head = `# Written by \`npm run generate\` from ${source}: change that file.
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: ${name}
-  labels: { app.kubernetes.io/name: d2-sidecar }
-spec:
-`;
-  const text = readFileSync(path.join(root, source), 'utf8').replace(/^(?=.)/gm, '  ');
-  return { file: `config/kubernetes/${folder}/prometheus-rule.yaml`, text: head + text };
-}
-
-/** Without its indentation, since kubectl writes a second copy of what it applies into an annotation of at most 256 KiB. */
-function dashboardCopies(root: string): readonly Generated[] {
-  const copies = {
-    'd2-sidecar': ['chart/dashboard.json', 'dashboard/d2-sidecar.json'],
-    fleet: ['fleet/dashboard.json'],
-  };
-  return Object.entries(copies).flatMap(([name, files]) => {
-    const text = readFileSync(path.join(root, `config/grafana/${name}.json`), 'utf8');
-    return files.map((file) => ({ file: `config/kubernetes/${file}`, text: `${JSON.stringify(JSON.parse(text))}\n` }));
-  });
-}
-
-/** The type is left out where the name says it: `_total` is a counter, `_info` an info, and the rest are gauges. */
-function metricsTable(): Generated {
-  const rows = Object.values(METRICS)
-    .flat()
-    .map(({ name, type, labels, help }) => {
-      const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-      const said = type === 'histogram' || type === 'summary' ? `*${type}* ${help}` : help;
-      return `| \`${name}${names}\` | ${said} |`;
-    });
-  const text = ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
-  return { file: 'docs/prometheus.md', marker: 'metrics', text };
 }
 
 function restRulesTable(): Generated {

@@ -112,6 +112,8 @@ const PARTS = {
     release.publish('config/grafana/fleet.json', 'grafana-fleet.json');
     release.publish('config/prometheus/rules.yml', 'prometheus-rules.yml');
     release.publish('config/prometheus/fleet.yml', 'prometheus-fleet-rules.yml');
+    release.publish('config/prometheus/rules-native.yml', 'prometheus-rules-native.yml');
+    release.publish('config/prometheus/fleet-native.yml', 'prometheus-fleet-rules-native.yml');
   },
   notes: (release) => writeFileSync(release.named('notes.md'), release.notes),
 };

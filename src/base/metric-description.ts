@@ -15,6 +15,8 @@ export interface Family {
   readonly help: string;
   /** Their values are closed sets or bounded names; never a user, a session, an address or a path. */
   readonly labels: readonly string[];
+  /** Of a histogram: its upper bounds, unless `metrics.prometheus.buckets` replaces them. */
+  readonly bounds?: readonly number[];
 }
 
 /** Count, and sum in seconds, of a summary without quantiles; unknown values are absent. */
@@ -77,9 +79,13 @@ type Describe = <Source>(
 
 export const counter = describe('counter');
 export const gauge = describe('gauge');
-export const histogram = describe('histogram');
 export const summary = describe('summary');
 export const info = describe('info');
+
+/** `bounds`: in seconds. */
+export function histogram(bounds: readonly number[]): Describe {
+  return (...parts) => ({ ...describe('histogram')(...parts), bounds });
+}
 
 function describe(type: FamilyType): Describe {
   return (name, help, read, ...labels) => ({ name, type, help, labels, read });

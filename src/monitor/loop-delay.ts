@@ -40,7 +40,7 @@ export class LoopDelay {
 }
 
 export const LOOP_METRICS: readonly MetricDescription<LoopDelay>[] = [
-  histogram(
+  histogram(BOUNDS.seconds)(
     'd2_sidecar_loop_delay_seconds',
     'How late the event loop ran a timer of 20 ms.',
     ({ durations }) => durations,

@@ -30,6 +30,8 @@ interface PrometheusOptions {
   readonly intervalS?: number;
   /** The address that gets the alerts. */
   readonly alertmanager?: string;
+  /** Further flags of the program. */
+  readonly flags?: readonly string[];
 }
 
 /** Scrapes each target, by default `http://<target>/metrics` every second, with `token` as Bearer token. */
@@ -38,7 +40,7 @@ export async function startPrometheus(
   targets: readonly string[] | readonly Target[],
   token: string,
   rulesFile: string,
-  { intervalS = 1, alertmanager }: PrometheusOptions = {},
+  { intervalS = 1, alertmanager, flags = [] }: PrometheusOptions = {},
 ): Promise<PrometheusServer> {
   const folder = temporaryFolder(defer);
   const address = `127.0.0.1:${await toUnusedPort()}`;
@@ -53,8 +55,8 @@ export async function startPrometheus(
   });
   writeFileSync(config, text, { mode: 0o600 });
   const options = [`--config.file=${config}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=${address}`];
-  const more = ['--log.level=warn', '--enable-feature=exemplar-storage'];
-  const child = spawn(PROMETHEUS, [...options, ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ours = ['--log.level=warn', '--enable-feature=exemplar-storage'];
+  const child = spawn(PROMETHEUS, [...options, ...ours, ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   defer(() => stopProcess(child, exited, 'SIGTERM'));
   const output = collect(child.stderr);
@@ -64,14 +66,16 @@ export async function startPrometheus(
       () => false,
     );
   await vi.waitUntil(isReady, WAIT).catch(() => Promise.reject(new Error(`Prometheus is not ready: ${output()}`)));
-  return new PrometheusServer(`http://${address}/api/v1`);
+  return new PrometheusServer(`http://${address}`);
 }
 
 export class PrometheusServer {
   readonly #api: string;
+  readonly origin: string;
 
-  constructor(api: string) {
-    this.#api = api;
+  constructor(origin: string) {
+    this.origin = origin;
+    this.#api = `${origin}/api/v1`;
   }
 
   async #read<Data>(target: string): Promise<Data> {

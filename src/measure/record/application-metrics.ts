@@ -9,6 +9,7 @@ import {
   readEach,
 } from '../../base/metric-description.ts';
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
+import { CALL_BOUNDS } from '../../metrics/duration-buckets.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import type { CallTargets } from './call-targets.ts';
@@ -33,7 +34,7 @@ export interface CountedApplication {
 }
 
 export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
-  histogram(
+  histogram(CALL_BOUNDS.seconds)(
     'd2_call_duration_seconds',
     'Durations of answered RPC calls.',
     ofCalls(({ countsByName }) => readEach(countsByName, ({ durations }) => durations)),
@@ -81,7 +82,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'application',
     'kind',
   ),
-  histogram(
+  histogram(CALL_BOUNDS.seconds)(
     'd2_calls_first_byte_seconds',
     'Time from the head of a call to the first byte of its final answer.',
     ofEach(({ totals }) => readKinds(totals, ({ firstByte }) => firstByte)),
@@ -118,7 +119,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     ofEach(({ sessions }) => sessions.created.count),
     'application',
   ),
-  histogram(
+  histogram(CALL_BOUNDS.seconds)(
     'd2_session_creation_duration_seconds',
     'Durations of the calls that began a session.',
     ofEach(({ sessions }) => sessions.created.durations),

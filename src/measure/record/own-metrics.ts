@@ -88,7 +88,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
   ),
   counter('d2_sidecar_upgrades_total', 'Upgrades that the upstream accepted.', ({ counts }) => counts.upgrades),
   // docs/prometheus.md says at which moments the time is measured.
-  histogram(
+  histogram(ADDED_BOUNDS.seconds)(
     'd2_sidecar_added_seconds',
     'Time that the relay adds to a request or a response; one in 17 is measured.',
     ({ added }) => added,

@@ -46,6 +46,7 @@ const panel = z.discriminatedUnion('type', [
 const named = { name: z.string().regex(/^[a-z]+$/), label: text };
 const variable = z.discriminatedUnion('type', [
   z.looseObject({ ...named, type: z.literal('datasource'), query: z.literal('prometheus') }),
+  z.looseObject({ ...named, type: z.literal('custom'), query: z.string().regex(/^\w+ : \w+(?:, \w+ : \w+)*$/) }),
   z.looseObject({
     ...named,
     type: z.literal('query'),

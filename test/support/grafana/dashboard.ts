@@ -23,12 +23,17 @@ export interface DashboardQuery {
   readonly isInstant: boolean;
 }
 
-export function queriesOf({ panels }: Dashboard): readonly DashboardQuery[] {
+/** The values of the dashboard's variable `durations`. */
+export const DURATIONS = { classic: 'seconds_bucket', native: 'seconds' } as const;
+
+/** With `durations` set. */
+export function queriesOf({ panels }: Dashboard, form: keyof typeof DURATIONS = 'classic'): readonly DashboardQuery[] {
   return panels.flatMap((panel) =>
     panel.type === 'row'
       ? []
       : panel.targets.map(({ refId, expr, instant }) => ({
-          ...{ name: `${panel.title} ${refId}`, expr, isInstant: instant },
+          ...{ name: `${panel.title} ${refId}`, isInstant: instant },
+          expr: expr.replaceAll('$' + '{durations}', DURATIONS[form]),
         })),
   );
 }

@@ -6,7 +6,11 @@ import { parse } from 'yaml';
 
 export const RULES_PATH = fileURLToPath(new URL('../../../config/prometheus/rules.yml', import.meta.url));
 
+/** The rules for native histograms. */
+export const NATIVE_RULES_PATH = RULES_PATH.replace('.yml', '-native.yml');
+
 export const FLEET_RULES_PATH = fileURLToPath(new URL('../../../config/prometheus/fleet.yml', import.meta.url));
+export const NATIVE_FLEET_RULES_PATH = FLEET_RULES_PATH.replace('.yml', '-native.yml');
 
 export interface Rule {
   readonly record?: string;

@@ -4,6 +4,7 @@ import { queriesOf, readDashboard, readDashboardFile, substituted } from '../../
 import { dashboardSchema } from '../../support/grafana/dashboard-schema.ts';
 import { FLEET_RULES_PATH, readRuleGroups } from '../../support/prometheus/rules-file.ts';
 
+const FORMS = ['classic', 'native'] as const;
 const DOCUMENT = readFileSync(new URL('../../../docs/prometheus.md', import.meta.url), 'utf8');
 
 const NAMES = ['d2-sidecar', 'fleet'] as const;
@@ -24,24 +25,26 @@ it.each(NAMES)('the dashboard %s has panels with distinct places, numbers and ti
   expect(panels.length).toBeGreaterThan(name === 'fleet' ? 20 : 30);
 });
 
-it('the dashboard filters by job and instance everywhere, and by application where there is one', () => {
-  for (const { name, expr } of queriesOf(readDashboard())) {
-    for (const [, metric = '', matchers = ''] of expr.matchAll(/\b(\w+)\{(.*?)\}/g)) {
-      expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job", instance=~"$instance"')]);
-      const isOfApplication = /^d2_(call_|calls_(total|running|hung|late)|session|object|sidecar_(names|verdict))/.test(
-        metric,
-      );
-      const isFiltered = matchers.includes('application=~"$application"');
-      expect([name, metric, isFiltered]).toEqual([name, metric, isOfApplication]);
+it.each(FORMS)(
+  'the dashboard filters by job and instance everywhere, and by application where there is one: %s',
+  (form) => {
+    for (const { name, expr } of queriesOf(readDashboard(), form)) {
+      for (const [, metric = '', matchers = ''] of expr.matchAll(/\b(\w+)\{(.*?)\}/g)) {
+        expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job", instance=~"$instance"')]);
+        const isOfApplication =
+          /^d2_(call_|calls_(total|running|hung|late)|session|object|sidecar_(names|verdict))/.test(metric);
+        const isFiltered = matchers.includes('application=~"$application"');
+        expect([name, metric, isFiltered]).toEqual([name, metric, isOfApplication]);
+      }
+      const known = { job: '', instance: '', application: '', __rate_interval: '', __range: '' };
+      expect(substituted(expr, known)).not.toContain('$');
     }
-    const known = { job: '', instance: '', application: '', __rate_interval: '', __range: '' };
-    expect(substituted(expr, known)).not.toContain('$');
-  }
-});
+  },
+);
 
-it('the dashboard queries only what docs/prometheus.md lists', () => {
+it.each(FORMS)('the dashboard queries only what docs/prometheus.md lists: %s', (form) => {
   const listed = new Set([...DOCUMENT.matchAll(/^\| `(\w+)(?:\{[\w,]+\})?` +\|/gm)].map(([, name]) => name));
-  for (const { name, expr } of queriesOf(readDashboard())) {
+  for (const { name, expr } of queriesOf(readDashboard(), form)) {
     const metrics = [...expr.matchAll(/\b(\w+)\{/g)].map(([, metric = '']) => metric);
     expect(metrics.length).toBeGreaterThan(0);
     for (const metric of metrics) {

@@ -19,8 +19,8 @@ function smallTables(): readonly Table[] {
     gauge('absent', 'Nothing.', () => undefined),
     counter('c_total', 'By kind.', () => ({ x: 1, y: 0 }), 'kind'),
     gauge('d', 'By map.', () => new Map([['m', 2]]), 'of'),
-    histogram('e_seconds', 'Durations.', () => ({ n: buckets }), 'name'),
-    histogram('f_seconds', 'Without labels.', () => new DurationBuckets(createBucketBounds([1]))),
+    histogram([1])('e_seconds', 'Durations.', () => ({ n: buckets }), 'name'),
+    histogram([1])('f_seconds', 'Without labels.', () => new DurationBuckets(createBucketBounds([1]))),
     summary('g_seconds', 'Sums.', () => ({ both, half: { count: 7 }, none: undefined }), 'gc'),
     info('h_info', 'About.', () => ({ '1': { '2': 1 } }), 'v', 'w'),
   ].map((description) => createTable(description, {}));

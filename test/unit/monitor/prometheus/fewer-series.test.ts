@@ -32,7 +32,7 @@ class Names {
   read(): Map<string, number> {
     const tables = [
       counter('calls_total', 'Calls.', () => ({ a: { rpc: this.counts } }), 'application', 'kind', 'name'),
-      histogram('seconds', 'Times.', () => ({ a: { rpc: this.durations } }), 'application', 'kind', 'name'),
+      histogram([1])('seconds', 'Times.', () => ({ a: { rpc: this.durations } }), 'application', 'kind', 'name'),
       counter('values_total', 'Values.', () => ({ a: this.counts }), 'application', 'name'),
       gauge('up', 'Up.', () => 1),
     ].map((description) => createTable(description, {}));
