@@ -49,7 +49,7 @@ export async function checkConnection(config: Config, output: Output, clock: Clo
   if (config.jvm.source !== 'none' && config.jvm.http !== undefined) await attempt(() => tryJvm(config, clock, print));
   if (hasReceivers(config.alerts)) {
     const { createChannels } = await import('../export/alerts/alerts.ts');
-    for (const channel of createChannels(config.alerts, SILENT)) await attempt(() => tryReceiver(channel, print));
+    for (const channel of await createChannels(config.alerts, SILENT)) await attempt(() => tryReceiver(channel, print));
   }
   return exitCode;
 }

@@ -99,6 +99,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
         state: { file: `${folder.path}/state`, interval: '500ms' },
         history: { file: `${folder.path}/history.db` },
         accessLog: { file: `${folder.path}/access.log` },
+        alerts: { webhook: { url: `http://127.0.0.1:${exporter.port}/hook` } },
         otlp: {
           ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
           traces: { enabled: true, sampleRatio: 0.1 },

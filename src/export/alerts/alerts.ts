@@ -16,7 +16,6 @@ import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.
 import type { Verdicts } from '../../measure/verdict/verdicts.ts';
 import { readAlertsFile, type SavedAlerts, writeAlertsFile } from './alerts-file.ts';
 import { Episodes, type FoundNow } from './episodes.ts';
-import { createMail } from './mail.ts';
 import { type AlertSubject, type Finding, linkTo } from './message.ts';
 import { type Channel, type ChannelName, Outbox, SendError } from './outbox.ts';
 import { Thresholds } from './thresholds.ts';
@@ -83,12 +82,13 @@ export class Alerts {
             );
             return undefined;
           });
-    return new Alerts(options, saved);
+    const channels = options.channels ?? (await createChannels(options.config, logger));
+    return new Alerts(options, channels, saved);
   }
 
-  private constructor(options: AlertsOptions, saved: SavedAlerts | undefined) {
+  private constructor(options: AlertsOptions, channels: readonly Channel[], saved: SavedAlerts | undefined) {
     this.#options = options;
-    const { config, clock, logger } = options;
+    const { config, clock } = options;
     const texts = {
       evidenceOf: (finding: Finding) => this.#evidenceOf(finding),
       describeNow: (application: string) => this.#describeNow(application),
@@ -98,9 +98,7 @@ export class Alerts {
     this.episodes = new Episodes(config.maxPerHour, texts, clock, saved);
     const ofRules = saved?.episodes.filter(({ code }) => code === 'threshold') ?? [];
     this.#thresholds = new Thresholds(config.rules, ofRules);
-    this.outboxes = (options.channels ?? createChannels(config, logger)).map((channel) =>
-      this.#createOutbox(channel, saved),
-    );
+    this.outboxes = channels.map((channel) => this.#createOutbox(channel, saved));
   }
 
   attach(sources: AlertSources): void {
@@ -255,8 +253,11 @@ export class Alerts {
   }
 }
 
-export function createChannels({ webhook, mail }: Config['alerts'], logger: Logger): readonly Channel[] {
-  return [createWebhook(webhook, logger), createMail(mail, logger)].flatMap((channel) => channel ?? []);
+/** Loads the package for mail only if it is needed. */
+export async function createChannels({ webhook, mail }: Config['alerts'], logger: Logger): Promise<readonly Channel[]> {
+  const hook = createWebhook(webhook, logger);
+  const post = mail.smtp === undefined ? undefined : (await import('./mail.ts')).createMail(mail, logger);
+  return [hook, post].flatMap((channel) => channel ?? []);
 }
 
 /** Codes for which the slowest call is evidence. */

@@ -161,6 +161,10 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       accessLog: { file: accessLog, others: true },
       state: { file: state },
       history: { file: path.join(path.dirname(state), 'history.db') },
+      alerts: {
+        webhook: { url: `${origin}/hook` },
+        mail: { smtp: 'smtp://127.0.0.1:1', from: 'd2@example.org', to: ['operators@example.org'] },
+      },
     });
     const sidecar = await start(['--config', file, ...FREE], { NOTIFY_SOCKET: '/nowhere' });
     const { listen, monitor } = sidecar;
@@ -184,6 +188,9 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     expect(await run('verdict')).toMatchObject({ code: expect.any(Number), stdout: expect.stringMatching(/\.\n$/) });
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
     await expectCode(0, 'note', 'index added');
+    await expectCode(0, 'silence', '1h', 'index build');
+    // There is no mail server.
+    expect(await run('alerts', 'test')).toMatchObject({ code: 1, stdout: expect.stringContaining('webhook: sent') });
     // Node.js 20 has no SQLite.
     const code = isBuiltin('node:sqlite') ? 0 : 1;
     await expectCode(code, 'summary', '--since', '1d');

@@ -82,6 +82,7 @@ const sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
   history: { file: path.join(folder.path, 'history.db') },
   accessLog: { file: path.join(folder.path, 'access.log') },
   otlp: { endpoint: origin, traces: { enabled: true } },
+  alerts: { webhook: { url: `${origin}/hook` } },
   jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
 });
 for (const path of ['rpc/E.Demo/Quick', 'sba/E.Files/Download', 'object/H.Level']) {
