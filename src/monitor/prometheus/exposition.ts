@@ -46,33 +46,37 @@ function headOf({ name, type, help }: Family, format: ExpositionFormat): string 
 }
 
 function formatSample({ name, labels }: Family, { labels: values, value }: Sample, format: ExpositionFormat): string {
-  const pairs = labels.map((label, i) => `${label}="${escapeLabelValue(values[i] ?? '')}"`);
+  // A loop instead of arrays: a document may have 100,000 samples.
+  let pairs = '';
+  for (let i = 0; i < labels.length; i += 1)
+    pairs += `${i === 0 ? '' : ','}${labels[i]}="${escapeLabelValue(values[i] ?? '')}"`;
   if (typeof value === 'number') return formatLine(name, pairs, value);
   if ('cumulative' in value) return formatHistogram(name, pairs, value, format);
   // Otherwise it has further levels: `read` of the description gives more of them than the family has labels.
-  assert('count' in value || 'sum' in value, `more levels than labels: ${name}{${pairs.join(',')}}`);
+  assert('count' in value || 'sum' in value, `more levels than labels: ${name}{${pairs}}`);
   return formatSummary(name, pairs, value);
 }
 
 /** E.g. `d2_calls_total{application="smartWeb",kind="rpc"} 41`. */
-function formatLine(name: string, pairs: readonly string[], value: number): string {
-  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${formatSampleValue(value)}\n`;
+function formatLine(name: string, pairs: string, value: number): string {
+  return `${name}${pairs === '' ? '' : `{${pairs}}`} ${formatSampleValue(value)}\n`;
 }
 
 function formatHistogram(
   name: string,
-  pairs: readonly string[],
+  pairs: string,
   durations: DurationBucketsReading,
   format: ExpositionFormat,
 ): string {
   const { bounds, exemplars, sumSeconds } = durations;
   const counts = durations.cumulative();
-  const start = `${name}_bucket{${pairs.map((pair) => `${pair},`).join('')}le="`;
-  const buckets = counts.map((count, i) => {
+  const start = `${name}_bucket{${pairs === '' ? '' : `${pairs},`}le="`;
+  let lines = '';
+  for (let i = 0; i < counts.length; i += 1) {
     const exemplar = format === 'openmetrics' ? formatExemplar(exemplars?.get(i)) : '';
-    return `${start}${formatBound(bounds[i])}"} ${count}${exemplar}\n`;
-  });
-  return buckets.join('') + formatSummary(name, pairs, { sum: sumSeconds, count: counts.at(-1) });
+    lines += `${start}${formatBound(bounds[i])}"} ${counts[i]}${exemplar}\n`;
+  }
+  return lines + formatSummary(name, pairs, { sum: sumSeconds, count: counts.at(-1) });
 }
 
 /** Only OpenMetrics has exemplars. */
@@ -82,7 +86,7 @@ function formatExemplar(exemplar: ExemplarReading | undefined): string {
   return ` # {trace_id="${traceId}",span_id="${spanId}"} ${seconds} ${atEpochMs / MS_PER_S}`;
 }
 
-function formatSummary(name: string, pairs: readonly string[], { count, sum }: Summary): string {
+function formatSummary(name: string, pairs: string, { count, sum }: Summary): string {
   const sumLine = sum === undefined ? '' : formatLine(`${name}_sum`, pairs, sum);
   return count === undefined ? sumLine : sumLine + formatLine(`${name}_count`, pairs, count);
 }

@@ -13,6 +13,7 @@ export type Figure =
   | 'kbPerConnection'
   | 'startMs'
   | 'blockedMs'
+  | 'activeMs'
   | 'scrapeMs';
 
 /** One measurement. `cpuUs` is for each request; memory is in units of 2^20 and 2^10 bytes. */

@@ -109,6 +109,6 @@ export function* unevenCalls(): Generator<string> {
   }
 }
 
-export function* manyObjects(): Generator<string> {
-  for (let i = 0; i < 10_000; i += 1) yield toRequest(`GET ${OBJECT_PATH}/H.Object${i}`, i, '');
+export function* manyObjects(count = 10_000): Generator<string> {
+  for (let i = 0; i < count; i += 1) yield toRequest(`GET ${OBJECT_PATH}/H.Object${i}`, i, '');
 }

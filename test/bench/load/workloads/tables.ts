@@ -73,7 +73,7 @@ async function changedMs(file: string): Promise<number> {
   return (await stat(file).catch(() => undefined))?.mtimeMs ?? 0;
 }
 
-interface Scraped {
+export interface Scraped {
   readonly title: string;
   readonly path: string;
   readonly accept: string;
@@ -85,11 +85,17 @@ function scrapedJson(path: string): Scraped {
   return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
 }
 
+export const PROMETHEUS: Scraped = {
+  title: '/metrics (Prometheus)',
+  path: '/metrics',
+  accept: 'text/plain;version=0.0.4',
+};
+
 /** The answers that grow most with the tables. */
 const SCRAPES: Readonly<Record<string, Scraped>> = {
   dropwizard: scrapedJson('metrics/d2'),
   sessions: scrapedJson('d2/sessions'),
-  prometheus: { title: '/metrics (Prometheus)', path: '/metrics', accept: 'text/plain;version=0.0.4' },
+  prometheus: PROMETHEUS,
 };
 
 function createContestant(name: string, title: string): Contestant {
@@ -161,7 +167,7 @@ async function watch({ running, seconds }: Turn, read: () => Promise<Sample>): P
     await sleep(Math.max(0, nextMs - performance.now()));
     running.child.send('reset');
     const seen = await read();
-    worst = highest(worst, { ...seen, blockedMs: await readBlockedMs(running) });
+    worst = highest(worst, { ...seen, blockedMs: (await readLoop(running)).blockedMs });
   }
   return worst;
 }
@@ -180,15 +186,16 @@ function highest(one: Sample, other: Sample): Sample {
   };
 }
 
-async function readBlockedMs({ child }: Running): Promise<number> {
+/** Since the last `reset`. */
+export async function readLoop({ child }: Running): Promise<{ readonly blockedMs: number; readonly activeMs: number }> {
   const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
   child.send('read');
-  const [{ blockedMs }] = (await answered) as [{ blockedMs: number }];
-  return blockedMs;
+  const [figures] = (await answered) as [{ blockedMs: number; activeMs: number }];
+  return figures;
 }
 
 /** Reads and discards: the harness shares its core with the upstream. Throws for any status but 200. */
-async function scrape(port: number, { path, accept }: Scraped): Promise<Sample> {
+export async function scrape(port: number, { path, accept }: Scraped): Promise<Sample> {
   const startedMs = performance.now();
   const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
