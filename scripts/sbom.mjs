@@ -19,7 +19,9 @@ import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 
 /** SPDX ids of licences that only require their text. A person must review every other licence. */
-const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT MIT-0 Zlib'.split(' '));
+const PERMITTED = new Set(
+  '0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT MIT-0 Zlib'.split(' '),
+);
 
 /** Packages with a choice of licences, and the one that applies. A person has reviewed them. */
 const CHOSEN = new Map([['node-forge (BSD-3-Clause OR GPL-2.0)', 'BSD-3-Clause']]);

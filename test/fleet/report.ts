@@ -42,14 +42,8 @@ export function renderReport(stages: readonly StageReading[]): string {
     ['fleet', 'site'].map((dashboard) => [dashboard, ...stages.map((stage) => toSummary(stage.queries, dashboard))]),
   );
   const missed = stages.reduce((sum, stage) => sum + stage.missedEvaluations, 0);
-  return [
-    main,
-    rules,
-    `Missed evaluations: ${missed}\n`,
-    'Slowest query, all one after the other:\n',
-    summary,
-    times,
-  ].join('\n');
+  const ofPrometheus = ofRules.length === 0 ? [] : [rules, `Missed evaluations: ${missed}\n`];
+  return [main, ...ofPrometheus, 'Slowest query, and all one after the other:\n', summary, times].join('\n');
 }
 
 /** What is wrong with a stage; empty if nothing is. */

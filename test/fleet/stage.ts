@@ -67,6 +67,8 @@ export async function runStage(
   try {
     // All have been scraped once.
     await sleep(intervalS * 1_000 + 1_000);
+    // On a busy machine, Prometheus may still open its database.
+    while (Number.isNaN(await store.samples())) await sleep(100);
     await sites.order('takeScrapes');
     const begin = await readCounters(store, sites);
     const groups = new Map<string, GroupReading>();
