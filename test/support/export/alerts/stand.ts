@@ -10,7 +10,7 @@ import type { SlowEntry } from '../../../../src/measure/record/slowest-calls.ts'
 import { ApplicationVerdict } from '../../../../src/measure/verdict/application-verdict.ts';
 import type { Evidence } from '../../../../src/measure/verdict/verdict.ts';
 import { ManualClock } from '../../clock.ts';
-import { evidence } from '../../measure/verdict-evidence.ts';
+import { evidence, HUNG, minute } from '../../measure/verdict-evidence.ts';
 
 export function alertsConfig(alerts: object = {}) {
   return buildConfig(configSchema.parse({ upstream: { url: 'http://127.0.0.1:8080/smartWeb' }, alerts })).alerts;
@@ -46,18 +46,20 @@ interface StandOptions {
   readonly file?: string;
   readonly clock?: ManualClock;
   readonly channel?: NotingChannel;
+  /** Real ones, instead. */
+  readonly channels?: readonly Channel[];
   readonly slowest?: readonly SlowEntry[];
 }
 
 /** One application, smartWeb, whose evidence the test sets. */
 export async function openAlerts({ alerts = {}, file, slowest = [], ...given }: StandOptions = {}) {
-  const { clock = new ManualClock(), channel = new NotingChannel() } = given;
+  const { clock = new ManualClock(), channel = new NotingChannel(), channels = [channel] } = given;
   const verdict = new ApplicationVerdict(clock);
   const onMinutes: ((minutes: readonly EndedMinute[]) => void)[] = [];
   let now: readonly Partial<Evidence>[] = [];
   const judge = () => verdict.judge(evidence(...now));
   judge();
-  const opened = await Alerts.open({ config: alertsConfig(alerts), file, clock, logger: SILENT, channels: [channel] });
+  const opened = await Alerts.open({ config: alertsConfig(alerts), file, clock, logger: SILENT, channels });
   opened.attach({
     applications: [{ name: 'smartWeb', slowest: { slowestSince: () => slowest } }],
     verdicts: { all: () => [['smartWeb', judge()] as const].values() as never, of: judge },
@@ -77,4 +79,12 @@ export async function openAlerts({ alerts = {}, file, slowest = [], ...given }: 
     for (const listener of onMinutes) listener([minute]);
   };
   return { alerts: opened, channel, clock, pass, endMinute };
+}
+
+type Pass = Awaited<ReturnType<typeof openAlerts>>['pass'];
+
+/** Four findings take turns for ten minutes: 50 begin, and 50 end. */
+export async function playChanges(pass: Pass): Promise<void> {
+  const turns = [minute({ ok: 10, errors: 10 }), { hung: HUNG }, { collectorShare: 0.5 }, minute({ ok: 10, late: 10 })];
+  for (let at = 0; at < 50; at += 1) await pass(12, turns[at % turns.length] ?? {});
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { SlowEntry } from '../../../../src/measure/record/slowest-calls.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
-import { DOWN, NotingChannel, openAlerts } from '../../../support/export/alerts/stand.ts';
+import { DOWN, NotingChannel, openAlerts, playChanges } from '../../../support/export/alerts/stand.ts';
 import { HUNG, minute } from '../../../support/measure/verdict-evidence.ts';
 
 const inFolder = useFolder();
@@ -141,9 +141,7 @@ it('100 changes in ten minutes: the limit holds in each hour, is said, and the l
     sentAt.push(clock.epochMs());
     return send(message);
   };
-  // Several codes take turns, so that each message is of another finding: 100 in ten minutes.
-  const codes = [FAILING, { hung: HUNG }, { collectorShare: 0.5 }, LATE];
-  for (let at = 0; at < 50; at += 1) await pass(12, codes[at % codes.length] ?? {});
+  await playChanges(pass);
   const untold = alerts.episodes.untoldTotal.limit;
   expect(untold).toBeGreaterThan(20);
   expect(channel.got[9]?.text).toMatch(/This is the last message for \d min( \d+ s)?: at most 20 are sent an hour/);
