@@ -11,6 +11,8 @@ import { type AlertEvent, type AlertMessage, type Finding, shorten, shortenName 
 
 const BEGIN_NS = 2 * NS_PER_S;
 const END_NS = 10 * NS_PER_S;
+/** After a restart: the verdict begins with no calls, and the upstream is not known yet. */
+const END_AFTER_RESTART_NS = 15 * NS_PER_S;
 const HOUR_MS = 3_600_000;
 
 export interface FoundNow extends Finding {
@@ -31,6 +33,8 @@ interface Episode extends SavedEpisode {
   /** It has held for `BEGIN_NS`. */
   isBegun: boolean;
   isTold: boolean;
+  /** It was not seen yet by this process. */
+  isRestored?: boolean;
   goneNs?: number | undefined;
   untilEpochMs?: number | undefined;
 }
@@ -76,6 +80,7 @@ export class Episodes {
       if (finding === undefined) this.#gone(key, episode, nowNs);
       else {
         episode.goneNs = undefined;
+        episode.isRestored = false;
         episode.untilEpochMs = undefined;
         episode.isBegun ||= nowNs - episode.seenNs >= BEGIN_NS;
         if (!episode.isTold) episode.text = shorten(finding.text);
@@ -86,7 +91,7 @@ export class Episodes {
 
   save(): Omit<SavedAlerts, 'waiting'> {
     const begun = [...this.#ended, ...this.#open.values()].filter(({ isBegun }) => isBegun);
-    const episodes = begun.map(({ seenNs: _, isBegun: __, goneNs: ___, ...saved }) => saved);
+    const episodes = begun.map(({ seenNs: _, isBegun: __, goneNs: ___, isRestored: ____, ...saved }) => saved);
     return { episodes, silence: this.silence, room: this.#room, untold: { ...this.untold } };
   }
 
@@ -95,7 +100,7 @@ export class Episodes {
     for (const saved of episodes) {
       const before = this.#open.get(keyOf(saved));
       if (before !== undefined) this.#ended.push(before);
-      this.#open.set(keyOf(saved), { ...saved, seenNs: this.#clock.nowNs(), isBegun: true });
+      this.#open.set(keyOf(saved), { ...saved, seenNs: this.#clock.nowNs(), isBegun: true, isRestored: true });
     }
     this.silence = silence;
     this.#room = { messages: Math.min(room.messages, this.#burst), epochMs: room.epochMs };
@@ -110,7 +115,8 @@ export class Episodes {
   #gone(key: string, episode: Episode, nowNs: number): void {
     episode.goneNs ??= nowNs;
     episode.untilEpochMs ??= this.#clock.epochMs();
-    if (episode.isBegun && nowNs - episode.goneNs < END_NS) return;
+    const endNs = episode.isRestored === true ? END_AFTER_RESTART_NS : END_NS;
+    if (episode.isBegun && nowNs - episode.goneNs < endNs) return;
     this.#open.delete(key);
     if (episode.isTold) this.#ended.push(episode);
     else if (episode.isBegun) this.#missed();

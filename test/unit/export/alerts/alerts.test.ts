@@ -220,6 +220,24 @@ it('what waits, the silence and the limit outlive a restart, also one by a crash
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
 });
 
+it('few failing calls after a restart are the same finding, and one that is over is told within 20 s', async () => {
+  const file = inFolder('state.alerts');
+  const channel = new NotingChannel();
+  const first = await openAlerts({ file, channel });
+  const { clock } = first;
+  await first.pass(20, FAILING);
+  await first.alerts.stop();
+  const second = await openAlerts({ file, channel, clock });
+  // Too few to judge by.
+  await second.pass(14, minute({ ok: 0, errors: 2 }));
+  await second.pass(20, FAILING);
+  expect(channel.events).toEqual(['begins calls-fail']);
+  await second.alerts.stop();
+  const third = await openAlerts({ file, channel, clock });
+  await third.pass(17);
+  expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
+});
+
 it('a file of another program is no reason not to start', async () => {
   const file = inFolder('state.alerts');
   writeFileSync(file, '{"file":"something else"}');
