@@ -22,6 +22,7 @@ import type { Parsed } from './upstream-url.ts';
 const HOOK_FORM = 'https://host[:port]/path?query or http://…, without user and fragment';
 const SMTP_FORM = 'smtp://host[:port] or smtps://host[:port], without user and path';
 const ADDRESS_FORM = 'a mail address such as d2-sidecar@example.org';
+const ADDRESSES_FORM = `a list of at most 20, each ${ADDRESS_FORM}`;
 const ADDRESS = /^[^\s@<>"(),:;\\[\]]+@[^\s@<>"(),:;\\[\]]+$/;
 const RULES_FORM = 'a list of at most 100 groups of name, p95, errors and minCalls, each name once';
 const ERRORS_FORM = 'a number above 0, below 1';
@@ -35,8 +36,15 @@ function parseHook(written: string): Parsed<string> {
 
 export const parseHookUrl = (written: string) => parseHook(written.trim());
 
-/** `host`: without the brackets of IPv6. */
-function parseSmtp(written: string): Parsed<{ host: string; port: number; isTls: boolean; place: string }> {
+export interface MailServer {
+  /** Without the brackets of IPv6. */
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the beginning. */
+  readonly isTls: boolean;
+}
+
+export function parseMailServer(written: string): Parsed<MailServer> {
   const found = /^(smtps?):\/\/(\[[0-9a-f:.]+\]|[^/\\@?#\s:]+)(?::(\d{1,5}))?\/?$/i.exec(written);
   const [, scheme = '', host = '', port] = found ?? [];
   const isTls = scheme.toLowerCase() === 'smtps';
@@ -44,8 +52,12 @@ function parseSmtp(written: string): Parsed<{ host: string; port: number; isTls:
   const asHttp = `http://${host}`;
   const isHost = URL.canParse(asHttp) && hasHost(asHttp, new URL(asHttp));
   if (found === null || !isHost || number === 0 || number > MAX_PORT) return { kind: 'bad', expected: SMTP_FORM };
-  const bare = host.replace(/^\[|\]$/g, '');
-  return { kind: 'ok', value: { host: bare, port: number, isTls, place: `${scheme}://${host}:${number}` } };
+  return { kind: 'ok', value: { host: host.replace(/^\[|\]$/g, ''), port: number, isTls } };
+}
+
+function checkMailServer(written: string): Parsed<string> {
+  const parsed = parseMailServer(written);
+  return parsed.kind === 'ok' ? { kind: 'ok', value: written } : parsed;
 }
 
 const file = (example: string, description: string) =>
@@ -93,7 +105,7 @@ export const alerts = section('restart', 'Messages when something breaks: see [a
     caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
   }),
   mail: section('restart', 'A mail for each message.', {
-    smtp: parsedText(parseSmtp, SMTP_FORM)
+    smtp: parsedText(checkMailServer, SMTP_FORM)
       .optional()
       .meta({
         description:
@@ -102,8 +114,8 @@ export const alerts = section('restart', 'Messages when something breaks: see [a
       }),
     from: optionalText(ADDRESS_FORM, ADDRESS, 'd2-sidecar@example.org', 'Address of the sender.'),
     to: z
-      .array(text(ADDRESS_FORM, ADDRESS), { error: `a list, each ${ADDRESS_FORM}` })
-      .max(20, { error: 'a list of at most 20 addresses' })
+      .array(text(ADDRESS_FORM, ADDRESS), { error: ADDRESSES_FORM })
+      .max(20, { error: ADDRESSES_FORM })
       .prefault([])
       .meta({ description: 'Addresses of the receivers.', examples: [['operators@example.org']] }),
     user: optionalText('a name', NOT_EMPTY, 'd2-sidecar', 'User at the mail server. Absent: no login.'),

@@ -3,6 +3,7 @@ import { formatCount } from '../../base/figures.ts';
 import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
 import { decodeText } from '../../base/trusted-file.ts';
+import { parseMailServer } from '../../config/alerts-schema.ts';
 import type { Config } from '../../config/config.ts';
 import { isLoopback } from '../../config/host-port.ts';
 import { createAuthoritiesReader } from '../../tls/authorities.ts';
@@ -21,7 +22,9 @@ const createError = (message: string) => new SendError(message);
 /** Undefined without a mail server. Files are read for each mail. */
 export function createMail(config: MailConfig, logger: Logger): Channel | undefined {
   const { smtp, from, to, user, passwordFile, caFile } = config;
-  if (smtp === undefined) return undefined;
+  const server = parseMailServer(smtp ?? '');
+  if (server.kind !== 'ok') return undefined;
+  const { host, port, isTls } = server.value;
   const key = 'alerts.mail.passwordFile';
   const readPassword =
     passwordFile === undefined
@@ -37,9 +40,9 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
     const ca = (await readAuthorities?.())?.pem;
     const pass = await readPassword?.();
     return createTransport({
-      ...{ host: smtp.host, port: smtp.port, secure: smtp.isTls },
+      ...{ host, port, secure: isTls },
       // A password never goes over the network without TLS.
-      requireTLS: !smtp.isTls && user !== undefined && !isLoopback(smtp.host),
+      requireTLS: !isTls && user !== undefined && !isLoopback(host),
       ...(user === undefined ? {} : { auth: { user, pass: pass ?? '' } }),
       ...(ca === undefined ? {} : { tls: { ca } }),
       ...{ connectionTimeout: CONNECT_MS, greetingTimeout: ANSWER_MS, socketTimeout: ANSWER_MS },

@@ -19,6 +19,11 @@ monitor:
   hosts: [plant]
   readyWithUpstream: true
 metrics: { maxNames: 7, window: 60s, durationUnit: milliseconds, prometheus: { objects: totals, names: 5, buckets: [0.5, 2] } }
+calls: { targets: [{ name: E.*, within: 500ms, share: 0.5 }, { name: E.A }] }
+alerts:
+  webhook: { urlFile: /run/hook, format: slack, caFile: /run/ca }
+  mail: { smtp: 'smtps://mail:4465', from: a@b, to: [c@d], user: u, passwordFile: /run/pw }
+  rules: [{ name: E.B, p95: 2s, errors: 0.1, minCalls: 7 }, { name: E.C, errors: 0.5 }]
 sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }
 rest: { rules: [{ methods: [GET], path: 'a/{b}', kind: object, name: '{b}' }, { methods: [PUT], path: c, kind: none }] }
 control: { socket: /run/d2/s.sock }
@@ -51,7 +56,7 @@ it('the effective configuration names every key', async () => {
       webhook: { ...config.alerts.webhook, url: 'http://hook/', urlFile: '/run/url', secretFile: '/run/secret' },
       mail: {
         ...config.alerts.mail,
-        smtp: { place: 'smtp://mail:25' },
+        smtp: 'smtp://mail:25',
         from: 'a@b',
         user: 'u',
         passwordFile: '/run/pw',
@@ -64,4 +69,12 @@ it('the effective configuration names every key', async () => {
   const yaml = await formatYaml(withEnv);
   const names = listKeys().map((key) => key.path.at(-1) ?? '');
   expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
+});
+
+it('the effective configuration hides the URL of a webhook, which often is its credential', async () => {
+  const file = "{ upstream: { url: 'http://a:1/b' }, alerts: { webhook: { url: 'https://hook/?sig=s3cr3t' } } }";
+  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => file });
+  const yaml = await formatYaml(config);
+  expect(yaml).not.toContain('s3cr3t');
+  expect(yaml).toContain('url: "[hidden]"');
 });

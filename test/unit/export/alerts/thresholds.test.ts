@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { parseMailServer } from '../../../../src/config/alerts-schema.ts';
 import { configSchema, findConflicts } from '../../../../src/config/schema.ts';
 import { bucketOf, FINE_PER_OCTAVE, SparseBuckets } from '../../../../src/metrics/sparse-buckets.ts';
 import { alertsConfig, openAlerts } from '../../../support/export/alerts/stand.ts';
@@ -87,7 +88,8 @@ it.each([
   ['smtps://[::1]', { host: '::1', port: 465, isTls: true }],
   ['smtp://10.0.0.1:587/', { host: '10.0.0.1', port: 587, isTls: false }],
 ])('%s is a mail server', (smtp, server) => {
-  expect(alertsConfig({ mail: { smtp } }).mail.smtp).toMatchObject(server);
+  expect(alertsConfig({ mail: { smtp } }).mail.smtp).toBe(smtp);
+  expect(parseMailServer(smtp)).toEqual({ kind: 'ok', value: server });
 });
 
 it.each(['smtp://user:pw@mail', 'http://mail', 'smtp://mail:0', 'smtp://a..b', 'mail.example.org'])(
