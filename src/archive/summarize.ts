@@ -10,6 +10,18 @@ export interface Summary {
   readonly to: number;
   readonly applications: readonly SummaryOfApplication[];
   readonly marks: readonly Mark[];
+  /** Of this month; the running sidecar adds them. */
+  readonly targets?: readonly TargetOfMonth[];
+}
+
+export interface TargetOfMonth {
+  readonly application: string;
+  readonly name: string;
+  readonly withinMs: number;
+  readonly share: number;
+  readonly month: { readonly met: number; readonly missed: number };
+  /** Null if none may miss it. */
+  readonly allowanceUsed: number | null;
 }
 
 export interface SummaryOfApplication {

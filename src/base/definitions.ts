@@ -268,6 +268,26 @@ export const DEFINITIONS = {
     term: 'Outcome',
     text: `${CALL_FIELDS.outcome} And whether the answer came too late for its user.`,
   },
+  'target.name': { term: 'Target', text: 'The call of a target (calls.targets); `*` stands for any rest of the name.' },
+  'target.within': {
+    term: 'Within',
+    text: 'A call meets its target if it is answered below 400 within this time, client wait left out. Aborted calls do not count.',
+  },
+  'target.share': { term: 'Wanted', text: 'Share of the calls that should meet the target.' },
+  'target.minute': { term: 'Target, last minute', text: 'Share of the calls of the last minute that met the target.' },
+  'target.month': {
+    term: 'Target, this month',
+    text: 'Share of the calls since the first of the month (UTC) that met it.',
+  },
+  'target.used': {
+    term: 'Allowance used',
+    text: 'Missed calls of this month, compared with how many of its calls so far may miss the target. At 100 % none is left; above it, the target is missed unless enough calls follow that meet it.',
+  },
+  'target.state': { term: 'State', text: 'Whether the calls of this month so far meet the wanted share.' },
+  'target.hour': {
+    term: 'Target, last hour',
+    text: 'Share of the calls of each minute that met the target. The straight line is the wanted share.',
+  },
   'path.name': {
     term: 'Path',
     text: 'Of requests that are not calls: eight segments below an application, else two. {} replaces a segment that is no name; after 200 paths, others count under (other).',

@@ -58,6 +58,11 @@ export function formatPercent(share: number): string {
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
+/** A share of calls, with up to two decimals and never rounded up: 0.9996 is `99.96 %`. */
+export function formatShare(share: number): string {
+  return `${Math.floor(share * 10_000 + 1e-6) / 100} %`;
+}
+
 function formatDigits(value: number): string {
   if (value < 9.995) return value.toFixed(2);
   return value < 99.95 ? value.toFixed(1) : WHOLE.format(value);

@@ -1,7 +1,8 @@
 /** `d2-sidecar summary`: the last days as a text that fits a mail, from the history of a running sidecar. */
 import type { Compared } from '../archive/period.ts';
-import type { Summary, SummaryOfApplication } from '../archive/summarize.ts';
+import type { Summary, SummaryOfApplication, TargetOfMonth } from '../archive/summarize.ts';
 import { MS_PER_S } from '../base/clock.ts';
+import { formatCount, formatDuration, formatShare } from '../base/figures.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf } from './command-line.ts';
@@ -17,9 +18,11 @@ export async function summary({ flags, sinceMs }: FlagsOf<'summary'>, env: Envir
   return 0;
 }
 
-export function* formatSummary({ from, to, applications, marks }: Summary): Generator<string> {
+export function* formatSummary({ from, to, applications, marks, targets = [] }: Summary): Generator<string> {
   yield `${formatTime(from)} to ${formatTime(to)} UTC; in parentheses: as much time before`;
   for (const application of applications) yield* formatApplication(application);
+  if (targets.length > 0) yield '\nTargets, of the calls of this month (UTC)';
+  for (const target of targets) yield `  ${formatTarget(target)}`;
   const outages = marks.filter(({ kind }) => kind === 'upstreamLost');
   yield `\nOutages of the application server: ${outages.length}`;
   for (const { epochMs, endEpochMs, text } of outages.slice(-20)) {
@@ -49,6 +52,14 @@ function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplic
   }
   if (slowest.length > 0) yield '  Slowest by p95';
   for (const one of slowest) yield `    ${one.name.padEnd(40)} ${formatP95(one)}, ${one.now.count} calls`;
+}
+
+function formatTarget({ application, name, withinMs, share, month: { met, missed }, allowanceUsed }: TargetOfMonth) {
+  const calls = met + missed;
+  const ofCalls = calls === 0 ? 'no calls' : `${formatShare(met / calls)} of ${formatCount(calls)} calls`;
+  const used = allowanceUsed === null ? 'none may miss it' : `${formatShare(allowanceUsed)} of the allowance used`;
+  const wanted = `within ${formatDuration(withinMs / MS_PER_S)}: ${ofCalls}, ${formatShare(share)} wanted`;
+  return `/${application} ${name} ${wanted}, ${used}`;
 }
 
 function formatP95({ now, before }: Compared): string {

@@ -113,7 +113,7 @@ export interface Monitored {
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
-  readonly verdicts: Pick<Verdicts, 'of' | 'minuteOf'>;
+  readonly verdicts: Pick<Verdicts, 'of' | 'minuteOf' | 'targetsOf'>;
   /** All metrics of `/metrics`, including those of `process`. */
   createTables(process: ProcessReading): readonly Table[];
   /** Data of the live page; absent: the page has none. */

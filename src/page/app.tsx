@@ -17,6 +17,7 @@ import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { TableView } from './table-model.ts';
 import { Table, Tabs } from './tables.tsx';
+import { Targets } from './targets.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
 interface AppProps {
@@ -95,6 +96,7 @@ function Numbers({ store, ...props }: NumbersProps) {
     <>
       <Situation {...shown} onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))} />
       <MinuteFigures {...shown} />
+      {route.item === undefined && application.targets.length > 0 && <Targets {...shown} />}
       <div class="columns">
         <div class="side">
           <section class="panel tables" aria-labelledby="tables-heading">

@@ -67,6 +67,31 @@ export interface MinuteOfCalls {
   readonly late: number;
 }
 
+export interface TargetCounts {
+  readonly met: number;
+  readonly missed: number;
+}
+
+/** A target of `calls.targets`. */
+export interface Target {
+  /** Of a call, or with `*` at its end the beginning of names. */
+  readonly name: string;
+  /** Of the last call that missed it. */
+  readonly kind: 'rpc' | 'sba';
+  /** Seconds. */
+  readonly within: number;
+  /** Share of the calls that should meet it. */
+  readonly share: number;
+  /** The last minute. */
+  readonly minute: TargetCounts;
+  /** This month, in UTC. */
+  readonly month: TargetCounts;
+  /** Used part of the calls that may miss it this month; null if none may. */
+  readonly allowanceUsed: number | null;
+  /** Share that met it in each minute of the last hour, oldest first; null without a call. The last has not ended. */
+  readonly hour: readonly (number | null)[];
+}
+
 /** The increments of a counter. */
 export interface RecentCount {
   readonly sinceStart: number;
@@ -102,6 +127,7 @@ export interface LiveApplication {
   readonly heldPolls: number;
   readonly verdict: Verdict;
   readonly minute: MinuteOfCalls;
+  readonly targets: readonly Target[];
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
 }
 

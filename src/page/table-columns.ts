@@ -1,9 +1,19 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
 import type { DefinitionKey } from '../base/definitions.ts';
-import { formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
+import { formatCount, formatDuration, formatPercent, formatRate, formatShare } from '../base/figures.ts';
 import { describeConnection, describeUser, formatFailed, formatTime, formatUtc } from './format.ts';
 import type { SessionCall, SessionObject } from './item-facts.ts';
-import type { CallerRow, CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
+import type {
+  CallerRow,
+  CallRow,
+  ConnectionType,
+  ObjectRow,
+  PathRow,
+  SessionRow,
+  SingleCallRow,
+  Target,
+  TargetCounts,
+} from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Steps of 5 s in one count of a spark line. */
@@ -57,6 +67,66 @@ export const PATH_COLUMNS: readonly Column<PathRow>[] = [
   number('count', 'Requests', 'path.count', formatCount, { widthPx: 92 }),
   number('p95', 'p95', 'path.p95', formatDuration),
 ];
+
+const monthShare = ({ month }: Target) => shareOf(month);
+
+export const TARGET_COLUMNS: readonly Column<Target>[] = [
+  text('name', 'Target', 'target.name'),
+  number('within', 'Within', 'target.within', formatDuration, { leaves: 2 }),
+  number('share', 'Wanted', 'target.share', formatShare, { leaves: 4 }),
+  {
+    ...{ key: 'minute', label: 'Last minute', def: 'target.minute', widthPx: 164, isNumber: true, leaves: 3 },
+    value: ({ minute }) => shareOf(minute),
+    text: ({ minute }) => formatShareOf(minute),
+  },
+  {
+    ...{ key: 'month', label: 'This month', def: 'target.month', widthPx: 100, isNumber: true },
+    value: monthShare,
+    text: (row) => formatShareOrNone(monthShare(row)),
+    detail: ({ month }) => formatShareOf(month),
+  },
+  {
+    ...{ key: 'used', label: 'Allowance used', def: 'target.used', widthPx: 128, isNumber: true },
+    value: ({ allowanceUsed, month: { missed } }) => allowanceUsed ?? (missed === 0 ? 0 : Number.MAX_VALUE),
+    text: ({ allowanceUsed }) => (allowanceUsed === null ? 'none allowed' : formatShare(allowanceUsed)),
+    csv: ({ allowanceUsed }) => String(allowanceUsed ?? ''),
+    isBad: ({ allowanceUsed }) => allowanceUsed !== null && allowanceUsed >= 1,
+  },
+  {
+    ...{ key: 'state', label: 'State', def: 'target.state', widthPx: 76, isNumber: false },
+    ...{ value: describeState, text: describeState, isBad: (row) => describeState(row) === 'missed' },
+  },
+  {
+    ...{ key: 'hour', label: 'Last hour', def: 'target.hour', widthPx: 100, isNumber: true, leaves: 1 },
+    value: ({ hour }) => hour.at(-1) ?? null,
+    text: describeHour,
+  },
+];
+
+/** Null without a call. */
+function shareOf({ met, missed }: TargetCounts): number | null {
+  return met + missed === 0 ? null : met / (met + missed);
+}
+
+function formatShareOrNone(share: number | null): string {
+  return share === null ? '–' : formatShare(share);
+}
+
+/** `98 % (98 of 100)`. */
+function formatShareOf({ met, missed }: TargetCounts): string {
+  const share = shareOf({ met, missed });
+  return share === null ? '–' : `${formatShare(share)} (${formatCount(met)} of ${formatCount(met + missed)})`;
+}
+
+export function describeHour({ hour }: Target): string {
+  const known = hour.filter((share) => share !== null);
+  return known.length === 0 ? 'no calls' : `lowest minute ${formatShare(Math.min(...known))}`;
+}
+
+function describeState(target: Target): string {
+  const share = monthShare(target);
+  return share === null ? 'no calls' : share < target.share ? 'missed' : 'met';
+}
 
 const isLate = ({ isLate }: SingleCallRow) => isLate;
 

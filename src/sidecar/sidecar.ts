@@ -23,6 +23,7 @@ import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
 import type { CometListener } from '../measure/comet/comet-listener.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
+import { allowanceUsedOf } from '../measure/record/call-targets.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/monitor-access.ts';
@@ -216,10 +217,17 @@ export class Sidecar {
     return await createReport(sources, includesUsers);
   }
 
-  /** Of the last `seconds` of the history on disk. Throws D2S_ERR_HISTORY_FILE. */
+  /** Of the last `seconds` of the history on disk, and this month's targets. Throws D2S_ERR_HISTORY_FILE. */
   async summarize(seconds: number): Promise<Summary> {
     const now = this.#parts.clock.epochMs() / MS_PER_S;
-    return await this.archive.ask('summarize', now - seconds, now);
+    const summary = await this.archive.ask('summarize', now - seconds, now);
+    const targets = Array.from(this.recorder.applications.values(), ({ name: application, targets }) =>
+      targets.readings.map((target) => {
+        const { name, withinMs, share, month } = target;
+        return { application, name, withinMs, share, month, allowanceUsed: allowanceUsedOf(target) };
+      }),
+    );
+    return { ...summary, targets: targets.flat() };
   }
 
   /** Throws D2S_ERR_HISTORY_FILE without one. */

@@ -12,7 +12,7 @@ import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import { CALL_BOUNDS } from '../../metrics/duration-buckets.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import type { CallTargets } from './call-targets.ts';
+import { allowanceUsedOf, type CallTargets } from './call-targets.ts';
 import type { CallTotals } from './call-totals.ts';
 import { findHung, hideUnconfirmedName } from './hung-calls.ts';
 import type { RunningCalls } from './running-calls.ts';
@@ -72,6 +72,15 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'd2_call_target_missed_total',
     'Calls of RPCs and SBA RPCs that missed a target of calls.targets. Those that their clients aborted are in neither.',
     ofEach(({ targets }) => readTargets(targets, 'missed')),
+    'application',
+    'target',
+  ),
+  gauge(
+    'd2_call_target_allowance_used_ratio',
+    'Used part of the calls that may miss a target of calls.targets this month (UTC). Absent if none may.',
+    ofEach(({ targets }) =>
+      targets.readings.map((target) => [target.name, allowanceUsedOf(target) ?? undefined] as const),
+    ),
     'application',
     'target',
   ),

@@ -1,4 +1,4 @@
-import { NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
@@ -17,36 +17,83 @@ export interface TargetReading {
   readonly kind: 'rpc' | 'sba';
 }
 
-type Counted = { -readonly [Key in keyof TargetReading]: TargetReading[Key] };
+interface Counts {
+  met: number;
+  missed: number;
+}
+
+/** Also the calls of this month (UTC), and those of each of the last 60 minutes. */
+export interface CountedTarget extends TargetReading {
+  readonly month: Readonly<Counts>;
+  /** Oldest first, fewer for a young target; the last has not ended. */
+  readonly hour: readonly Readonly<Counts>[];
+}
+
+interface Counted extends Counts, Pick<CountedTarget, 'name' | 'withinMs' | 'share'> {
+  kind: 'rpc' | 'sba';
+  month: Counts;
+  readonly hour: Counts[];
+}
+
+const MS_PER_MINUTE = 60_000;
+const HOUR_MINUTES = 60;
+
+const noCalls = (): Counts => ({ met: 0, missed: 0 });
+
+/**
+ * Used part of the calls that may miss the target this month. At 1 none is left; above it, the target is missed unless
+ * enough calls follow that meet it. Null if none may miss it.
+ */
+export function allowanceUsedOf({ share, month: { met, missed } }: Pick<CountedTarget, 'share' | 'month'>) {
+  if (share === 1) return null;
+  // 1 - 0.99 is 0.010000000000000009: unrounded, 1 of 100 would be less than all of the allowance.
+  return missed === 0 ? 0 : Number((missed / ((1 - share) * (met + missed))).toPrecision(12));
+}
 
 /** Counts RPCs and SBA RPCs by their targets. A call counts for each target that its name matches. */
 export class CallTargets {
+  readonly #clock: Pick<Clock, 'epochMs'>;
+  #minute: number;
+  #month: number;
   #list: readonly Counted[] = [];
   #byName: ReadonlyMap<string, Counted> = new Map();
   /** Targets of names that begin so, and the lengths of these beginnings: few, whatever the number of targets. */
   #byStart: ReadonlyMap<string, Counted> = new Map();
   #startLengths: readonly number[] = [];
 
+  constructor(clock: Pick<Clock, 'epochMs'>) {
+    this.#clock = clock;
+    const epochMs = clock.epochMs();
+    this.#minute = minuteOf(epochMs);
+    this.#month = monthOf(epochMs);
+  }
+
   /** Targets that stay, by their name, keep their counts and their object; one that comes back begins at 0. */
   use(targets: Config['calls']['targets']): void {
+    this.#turn();
     const known = new Map(this.#list.map((target) => [target.name, target]));
     this.#list = targets.map((target) =>
-      Object.assign(known.get(target.name) ?? { met: 0, missed: 0, kind: 'rpc' as const }, target),
+      Object.assign(
+        known.get(target.name) ?? { ...noCalls(), kind: 'rpc' as const, month: noCalls(), hour: [noCalls()] },
+        target,
+      ),
     );
-    const isStart = ({ name }: TargetReading) => name.endsWith('*');
+    const isStart = ({ name }: Counted) => name.endsWith('*');
     const named = this.#list.filter((target) => !isStart(target));
     this.#byName = new Map(named.map((target) => [target.name, target]));
     this.#byStart = new Map(this.#list.filter(isStart).map((target) => [target.name.slice(0, -1), target]));
     this.#startLengths = [...new Set(Array.from(this.#byStart.keys(), ({ length }) => length))];
   }
 
-  get readings(): readonly TargetReading[] {
+  get readings(): readonly CountedTarget[] {
+    this.#turn();
     return this.#list;
   }
 
   /** A call has ended. One that its client aborted counts neither way. */
   ended(kind: CallKind, name: string, outcome: SlowOutcome, durationNs: number): void {
     if (this.#list.length === 0 || (kind !== 'rpc' && kind !== 'sba') || outcome === 'aborted') return;
+    this.#turn();
     const tookNs = outcome === 'ok' ? durationNs : Number.POSITIVE_INFINITY;
     count(this.#byName.get(name), kind, tookNs);
     for (const length of this.#startLengths) {
@@ -55,37 +102,70 @@ export class CallTargets {
   }
 
   save(): readonly SavedFields[] {
-    return this.#list.map(({ name, met, missed }) => ({ name, met, missed }));
+    this.#turn();
+    const of = this.#month;
+    return this.#list.map(({ name, met, missed, month }) => ({ name, met, missed, month: { of, ...month } }));
   }
 
   /** Those of targets that are configured. */
   load(saved: Iterable<SavedRecord>): void {
+    this.#turn();
     const byName = new Map(this.#list.map((target) => [target.name, target]));
     for (const record of saved) {
       const target = byName.get(record.text('name') ?? '');
       if (target === undefined) continue;
       target.met = record.count('met');
       target.missed = record.count('missed');
+      const month = record.record('month');
+      if (month.count('of') === this.#month) {
+        target.month = { met: month.count('met'), missed: month.count('missed') };
+      }
     }
   }
+
+  /** Begins a minute, and a month, when the clock has. */
+  #turn(): void {
+    const epochMs = this.#clock.epochMs();
+    const minute = minuteOf(epochMs);
+    if (minute === this.#minute) return;
+    const month = monthOf(epochMs);
+    for (const target of this.#list) {
+      if (month !== this.#month) target.month = noCalls();
+      const { hour } = target;
+      for (let left = Math.min(minute - this.#minute, HOUR_MINUTES); left > 0; left -= 1) hour.push(noCalls());
+      if (hour.length > HOUR_MINUTES) hour.splice(0, hour.length - HOUR_MINUTES);
+    }
+    this.#minute = minute;
+    this.#month = month;
+  }
+}
+
+function minuteOf(epochMs: number): number {
+  return Math.floor(epochMs / MS_PER_MINUTE);
+}
+
+/** Months since the year 0, in UTC. */
+function monthOf(epochMs: number): number {
+  const date = new Date(epochMs);
+  return 12 * date.getUTCFullYear() + date.getUTCMonth();
 }
 
 /** `tookNs`: infinite for a call that was not answered below 400. */
 function count(target: Counted | undefined, kind: 'rpc' | 'sba', tookNs: number): void {
   if (target === undefined) return;
-  if (tookNs <= target.withinMs * NS_PER_MS) {
-    target.met += 1;
-    return;
-  }
-  target.missed += 1;
-  target.kind = kind;
+  const key = tookNs <= target.withinMs * NS_PER_MS ? 'met' : 'missed';
+  target[key] += 1;
+  target.month[key] += 1;
+  const minute = target.hour.at(-1);
+  if (minute !== undefined) minute[key] += 1;
+  if (key === 'missed') target.kind = kind;
 }
 
 /** The returned function ends a second, and returns each target with the counts of the last `seconds`. */
 export function createTargetMinute(
   targets: Pick<CallTargets, 'readings'>,
   seconds: number,
-): () => readonly TargetReading[] {
+): () => readonly CountedTarget[] {
   const copy = () => new Map(targets.readings.map((target) => [target, { met: target.met, missed: target.missed }]));
   /** Oldest first. */
   const before = [copy()];

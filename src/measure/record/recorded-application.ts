@@ -37,7 +37,7 @@ export function createApplication(
   });
   const totals = new CallTotals(statistics.bounds);
   setLateLimit({ statistics, totals }, config.calls);
-  const targets = new CallTargets();
+  const targets = new CallTargets(clock);
   targets.use(config.calls.targets);
   const sessions = new SessionTable({
     config: config.sessions,

@@ -3,7 +3,7 @@
  * `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
  * docs/live-page.md lists them.
  */
-import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';
+import { formatCount, formatDuration, formatPercent, formatShare } from '../../base/figures.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
 import type { TargetReading } from '../record/call-targets.ts';
@@ -72,7 +72,7 @@ function metShareOf({ met, missed }: TargetReading): number {
 function describeTarget(target: TargetReading): string {
   const { name, withinMs, share, met, missed } = target;
   const figures = `${formatCount(met)} of ${formatCount(met + missed)}`;
-  return `${name}: ${formatPercent(metShareOf(target))} of its calls were answered within ${formatDuration(withinMs / 1_000)}, and ${formatPercent(share)} should be (${figures})`;
+  return `${name}: ${formatShare(metShareOf(target))} of its calls were answered within ${formatDuration(withinMs / 1_000)}, and ${formatShare(share)} should be (${figures})`;
 }
 
 /** Calls that ended for the client: answered, or without an answer. Those that the client aborted are not included. */

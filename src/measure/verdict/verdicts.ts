@@ -4,7 +4,7 @@ import { gauge, info, type MetricDescription } from '../../base/metric-descripti
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { History } from '../history/history.ts';
 import type { Mark, UpstreamCondition } from '../history/marks.ts';
-import { type CallTargets, createTargetMinute, type TargetReading } from '../record/call-targets.ts';
+import { type CallTargets, type CountedTarget, createTargetMinute } from '../record/call-targets.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
@@ -43,10 +43,10 @@ interface Judged {
   readonly verdict: ApplicationVerdict;
   /** Ends a second, and returns what has been counted in the last 60. */
   readonly takeMinute: () => MinuteCounts;
-  readonly takeTargets: () => readonly TargetReading[];
+  readonly takeTargets: () => readonly CountedTarget[];
   /** Figures of the minute that the verdict is of. */
   minute: MinuteCounts;
-  targets: readonly TargetReading[];
+  targets: readonly CountedTarget[];
   code: VerdictCode | undefined;
   /** The mark of a finding that still holds. */
   mark: Mark | undefined;
@@ -111,6 +111,11 @@ export class Verdicts {
   /** What was counted in the last minute, to the second. */
   minuteOf(application: string): MinuteCounts {
     return this.#judgedOf(application).minute;
+  }
+
+  /** As `minuteOf`, by target. */
+  targetsOf(application: string): readonly CountedTarget[] {
+    return this.#judgedOf(application).targets;
   }
 
   *all(): Generator<readonly [application: string, verdict: Verdict]> {

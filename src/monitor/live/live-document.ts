@@ -5,8 +5,9 @@ import { createServerGauges } from '../../jvm/gauges.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import { type RecentCount, STEP_SECONDS } from '../../measure/history/steps.ts';
+import { allowanceUsedOf, type CountedTarget } from '../../measure/record/call-targets.ts';
 import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
-import type { HistoryPoint as PagePoint, StepCalls } from '../../page/live-data.ts';
+import type { HistoryPoint as PagePoint, StepCalls, Target } from '../../page/live-data.ts';
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
@@ -76,9 +77,19 @@ function* renderApplication(
     // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
     verdict: { ...selectVerdict(verdict, role), kind: verdict.kind, rules: undefined },
     minute: verdicts.minuteOf(name),
+    targets: verdicts.targetsOf(name).map(selectTarget),
   };
   const history = jsonWithMember({ stepSeconds: STEP_SECONDS }, 'points', jsonArray(pointTexts(live, name, since)));
   yield* jsonWithMember(head, 'history', history);
+}
+
+function selectTarget(target: CountedTarget): Target {
+  const { name, kind, withinMs, share, met, missed, month } = target;
+  return {
+    ...{ name, kind, within: withinMs / MS_PER_S, share, minute: { met, missed }, month },
+    allowanceUsed: allowanceUsedOf(target),
+    hour: target.hour.map(({ met, missed }) => (met + missed === 0 ? null : roundTo4Digits(met / (met + missed)))),
+  };
 }
 
 function* pointTexts({ history }: MonitoredLive, application: string, since: number): Generator<string> {

@@ -81,7 +81,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
     running: { size: 0, oldest: () => [], byName: () => [] },
     slowest: { slowest: () => [] },
     totals: new CallTotals(),
-    targets: new CallTargets(),
+    targets: new CallTargets(clock),
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
       sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },

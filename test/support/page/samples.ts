@@ -56,6 +56,7 @@ export function application(
     heldPolls: 0,
     verdict: FINE,
     minute: NO_CALLS,
+    targets: [],
     history: { stepSeconds: STEP_S, points },
     ...differences,
   };

@@ -117,6 +117,7 @@ it('/live has everything before the first call', async () => {
           ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
           ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
         },
+        targets: [],
         history: { stepSeconds: 5, points: [] },
       },
     ],
@@ -180,6 +181,30 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
     Array.from({ length: 12 }, (_, i) => i + 3),
   );
+});
+
+it('/live has each target with its minute, month and hour', async () => {
+  const targets = [
+    { name: 'E.Demo.*', withinMs: 10_000, share: 0.5 },
+    { name: 'E.Demo.Run', withinMs: 10_000, share: 1 },
+  ];
+  const stand = await started({ config: ({ calls }) => ({ calls: { ...calls, targets } }) });
+  await call(stand, RUN);
+  await call(stand, 'sba/E.Demo/Fail');
+  await call(stand, RUN);
+  await call(stand, RUN);
+  stand.sidecar.verdicts.judge();
+  const [application] = (await live(stand)).applications;
+  const [met, all] = [
+    { met: 3, missed: 0 },
+    { met: 3, missed: 1 },
+  ];
+  expect(application).toMatchObject({
+    targets: [
+      { name: 'E.Demo.*', kind: 'sba', within: 10, share: 0.5, minute: all, month: all, allowanceUsed: 0.5 },
+      { name: 'E.Demo.Run', kind: 'rpc', within: 10, share: 1, minute: met, month: met, allowanceUsed: null },
+    ].map((target) => ({ ...target, hour: expect.any(Array) })),
+  });
 });
 
 it('the view of a name has its minutes, its errors by status, who calls it, and its calls; that of a session its calls', async () => {

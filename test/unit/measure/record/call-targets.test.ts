@@ -1,15 +1,18 @@
 import { expect, it } from 'vitest';
-import { CallTargets, createTargetMinute } from '../../../../src/measure/record/call-targets.ts';
+import { allowanceUsedOf, CallTargets, createTargetMinute } from '../../../../src/measure/record/call-targets.ts';
+import { SavedRecord } from '../../../../src/state/saved-record.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 
 const MS = 1e6;
 const BOILER = { name: 'E.Boiler.Start', withinMs: 500, share: 0.99 };
 const ALL = { name: 'E.*', withinMs: 100, share: 0.9 };
-const created = (...list: (typeof BOILER)[]) => {
-  const targets = new CallTargets();
+const createdAt = (clock: ManualClock, ...list: (typeof BOILER)[]) => {
+  const targets = new CallTargets(clock);
   targets.use(list);
   return targets;
 };
+const created = (...list: (typeof BOILER)[]) => createdAt(new ManualClock(), ...list);
 const countsOf = ({ readings }: CallTargets) => readings.map(({ name, met, missed }) => [name, met, missed]);
 
 it('10,000 calls are met and missed exactly, also while the list changes', () => {
@@ -61,4 +64,86 @@ it('the last minute of a target that was removed and added again begins with it'
   expect(met).toEqual([2, 5, 5, 12]);
   // The second of 5 calls has left the three seconds.
   expect([takeMinute()[0]?.met, takeMinute()[0]?.met]).toEqual([12, 7]);
+});
+
+const at = (time: string) => new ManualClock({ startEpochMs: Date.parse(time) });
+const call = (targets: CallTargets, met: number, missed: number) => {
+  for (let calls = 0; calls < met + missed; calls += 1)
+    targets.ended('rpc', BOILER.name, calls < met ? 'ok' : 'error', 1);
+};
+const monthsOf = ({ readings }: CallTargets) => readings.map(({ met, missed, month }) => [met, missed, month]);
+const asSaved = (targets: CallTargets) =>
+  targets
+    .save()
+    .map((fields) => new SavedRecord(JSON.parse(JSON.stringify(fields)), { savedNs: 0, savedAtNs: 0, nowNs: 0 }));
+
+it('a month begins at 0 in UTC, also without a call, and the counts since the start go on', () => {
+  const clock = at('2026-02-28T23:59:00Z');
+  const targets = createdAt(clock, BOILER);
+  call(targets, 3, 1);
+  clock.advanceMs(59_999);
+  call(targets, 1, 0);
+  expect(monthsOf(targets)).toEqual([[4, 1, { met: 4, missed: 1 }]]);
+  clock.advanceMs(1);
+  expect(monthsOf(targets)).toEqual([[4, 1, { met: 0, missed: 0 }]]);
+  call(targets, 0, 2);
+  clock.advanceS(60);
+  expect(monthsOf(targets)).toEqual([[4, 3, { met: 0, missed: 2 }]]);
+});
+
+it('a reload and a restart in the same month keep its counts; in another month they begin at 0', () => {
+  const clock = at('2026-02-28T12:00:00Z');
+  const before = createdAt(clock, BOILER);
+  call(before, 5, 2);
+  before.use([ALL, { ...BOILER, share: 0.5 }]);
+  call(before, 1, 1);
+  const saved = asSaved(before);
+  const restartedAt = (time: string) => {
+    const targets = createdAt(at(time), BOILER);
+    targets.load(saved);
+    call(targets, 1, 0);
+    return monthsOf(targets);
+  };
+  expect(restartedAt('2026-02-28T23:00:00Z')).toEqual([[7, 3, { met: 7, missed: 3 }]]);
+  expect(restartedAt('2026-03-01T00:00:00Z')).toEqual([[7, 3, { met: 1, missed: 0 }]]);
+  expect(restartedAt('2027-02-28T23:00:00Z')).toEqual([[7, 3, { met: 1, missed: 0 }]]);
+});
+
+it('a file of an earlier version has no month', () => {
+  const targets = created(BOILER);
+  targets.load([new SavedRecord({ name: BOILER.name, met: 5, missed: 2 }, { savedNs: 0, savedAtNs: 0, nowNs: 0 })]);
+  expect(monthsOf(targets)).toEqual([[5, 2, { met: 0, missed: 0 }]]);
+});
+
+it('keeps the last 60 minutes of each target', () => {
+  const clock = at('2026-03-01T12:00:30Z');
+  const targets = createdAt(clock, BOILER);
+  const hour = () => targets.readings.map(({ hour }) => hour.map(({ met, missed }) => [met, missed]));
+  call(targets, 1, 0);
+  clock.advanceS(60);
+  call(targets, 2, 1);
+  expect(hour()).toEqual([
+    [
+      [1, 0],
+      [2, 1],
+    ],
+  ]);
+  clock.advanceS(58 * 60);
+  expect(hour()[0]).toEqual([[1, 0], [2, 1], ...Array.from({ length: 58 }, () => [0, 0])]);
+  clock.advanceS(60);
+  expect([hour()[0]?.length, hour()[0]?.[0]]).toEqual([60, [2, 1]]);
+  clock.advanceS(1e6);
+  call(targets, 0, 1);
+  expect(hour()[0]).toEqual([...Array.from({ length: 59 }, () => [0, 0]), [0, 1]]);
+});
+
+it.each([
+  [0.99, 99, 1, 1],
+  [0.99, 199, 1, 0.5],
+  [0.9, 3, 3, 5],
+  [0.999, 0, 0, 0],
+  [1, 5, 5, null],
+  [1, 5, 0, null],
+])('the allowance of a share of %d with %d met and %d missed: %s', (share, met, missed, used) => {
+  expect(allowanceUsedOf({ share, month: { met, missed } })).toBe(used);
 });

@@ -40,7 +40,7 @@ it.each([
       sessions: { created: { count: 0, durations: undefined }, countsByType: () => ({}) } as never,
       running: { size: 0, byName: () => [] },
       totals: new CallTotals(),
-      targets: new CallTargets(),
+      targets: new CallTargets(systemClock),
     }));
     for (const { statistics } of applications) {
       for (let i = 0; i < 10_100; i += 1) {

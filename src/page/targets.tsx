@@ -1,0 +1,47 @@
+/** The targets of calls, and how much of the month's allowance each has used. */
+import { DataTable } from './data-table.tsx';
+import type { Target } from './live-data.ts';
+import type { Shown } from './page-state.ts';
+import { formatRoute } from './route.ts';
+import { Spark } from './spark.tsx';
+import { describeHour, TARGET_COLUMNS } from './table-columns.ts';
+import { sortRows } from './table-model.ts';
+
+const MINUTES = 60;
+/** In the address, for the sorting. */
+const LIST = 'targets';
+
+export function Targets({ state, application, nowMs, onView }: Shown) {
+  const { lists } = state.route.view;
+  const sort = lists[LIST] ?? { key: 'used', isDescending: true };
+  const rows = application.targets;
+  return (
+    <section class="panel targets" aria-labelledby="targets-heading">
+      <div class="panel-head">
+        <h2 id="targets-heading">Targets</h2>
+      </div>
+      <DataTable
+        {...{ rows, sort, nowMs, caption: 'Targets', columns: TARGET_COLUMNS, emptyText: 'No targets.' }}
+        shown={sortRows(rows, TARGET_COLUMNS, sort)}
+        onSort={(chosen) => onView({ lists: { ...lists, [LIST]: chosen } })}
+        keyOf={({ name }) => name}
+        href={(target) => formatTargetHash(target, application.name)}
+        cells={{ hour: (target) => <LastHour target={target} /> }}
+      />
+    </section>
+  );
+}
+
+/** Leads to the call, or to the table of those that the target is of. */
+function formatTargetHash({ name, kind }: Target, application: string): string {
+  if (!name.endsWith('*')) return formatRoute({ application, table: kind, item: name });
+  return `${formatRoute({ application, table: kind })}?filter=${encodeURIComponent(name.slice(0, -1))}`;
+}
+
+/** The wanted share is in the upper part, whatever it is: that of 99 % would else look like that of 100 %. */
+function LastHour({ target }: { target: Target }) {
+  const { share, hour } = target;
+  const young = Array.from({ length: MINUTES - hour.length }, () => null);
+  const least = Math.max(0, 1 - 4 * Math.max(1 - share, 0.001));
+  return <Spark values={[...young, ...hour]} {...{ least, line: share, label: describeHour(target) }} />;
+}

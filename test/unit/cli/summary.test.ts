@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import type { TargetOfMonth } from '../../../src/archive/summarize.ts';
+import { formatSummary } from '../../../src/cli/summary.ts';
+
+const DAY_S = 86_400;
+const TARGET = { application: 'smartWeb', name: 'E.Boiler.*', withinMs: 500, share: 0.99 };
+const summaryOf = (targets?: readonly TargetOfMonth[]) => [
+  ...formatSummary({ from: 0, to: DAY_S, applications: [], marks: [], ...(targets && { targets }) }),
+];
+const HEAD = '1970-01-01 00:00 to 1970-01-02 00:00 UTC; in parentheses: as much time before';
+const NO_OUTAGES = '\nOutages of the application server: 0';
+
+it('has a line for each target, with this month and its allowance', () => {
+  const lines = summaryOf([
+    { ...TARGET, month: { met: 199_991, missed: 9 }, allowanceUsed: 0.0045 },
+    { ...TARGET, share: 0.9995, month: { met: 998, missed: 2 }, allowanceUsed: 4 },
+    { ...TARGET, share: 1, month: { met: 0, missed: 0 }, allowanceUsed: null },
+  ]);
+  expect(lines).toEqual([
+    HEAD,
+    '\nTargets, of the calls of this month (UTC)',
+    '  /smartWeb E.Boiler.* within 500 ms: 99.99 % of 200,000 calls, 99 % wanted, 0.45 % of the allowance used',
+    '  /smartWeb E.Boiler.* within 500 ms: 99.8 % of 1,000 calls, 99.95 % wanted, 400 % of the allowance used',
+    '  /smartWeb E.Boiler.* within 500 ms: no calls, 100 % wanted, none may miss it',
+    NO_OUTAGES,
+  ]);
+});
+
+it('says nothing of targets without one, or of an earlier version', () => {
+  expect([summaryOf([]), summaryOf()]).toEqual([
+    [HEAD, NO_OUTAGES],
+    [HEAD, NO_OUTAGES],
+  ]);
+});
