@@ -72,7 +72,7 @@ describe.runIf(hasVictoria)('VictoriaMetrics', { timeout: 120_000 }, () => {
       // Nobody takes the alerts.
       ...[`-notifier.url=http://${address}`, '-disableAlertgroupLabel'],
     );
-    store = new PrometheusServer(`http://${address}/api/v1`);
+    store = new PrometheusServer(`http://${address}`);
   }, 90_000);
 
   it('scrapes the targets of the files', async () => {
