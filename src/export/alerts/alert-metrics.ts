@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
+import { counter, gauge, info, type MetricDescription } from '../../base/metric-description.ts';
 import type { Alerts } from './alerts.ts';
 
 type Source = Pick<Alerts, 'outboxes' | 'episodes'>;
@@ -37,6 +37,16 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
     byChannel(({ failure }) => Number(failure !== undefined)),
     'channel',
   ),
+  info(
+    'd2_sidecar_alerts_failure_info',
+    'Why the last try to deliver a message failed: a code of the system, of TLS, HTTP or SMTP, timeout or other. Absent after a success.',
+    ({ outboxes }) =>
+      outboxes.flatMap(({ channel, failure }) =>
+        failure === undefined ? [] : [[channel.name, { [codeIn(failure.reason)]: 1 }] as const],
+      ),
+    'channel',
+    'reason',
+  ),
   counter(
     'd2_sidecar_alerts_untold_total',
     'Messages that were never sent, because of alerts.maxPerHour or a silence.',
@@ -47,3 +57,9 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
     Number(episodes.isSilent),
   ),
 ];
+
+/** E.g. `ECONNREFUSED`, `503` or `535`: labels are closed sets, and the text may name a file. */
+function codeIn(reason: string): string {
+  if (reason.startsWith('no answer within')) return 'timeout';
+  return /(?:\((?:SMTP )?|answered )([A-Z][A-Z0-9_]+|\d{3})\b/.exec(reason)?.[1] ?? 'other';
+}

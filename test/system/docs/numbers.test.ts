@@ -103,6 +103,7 @@ const NOT_SHOWN = [
   'd2_server_processors', // Only of a process on this machine.
   'd2_sidecar_thread_dumps_total', // diagnosis.threads is not configured.
   'd2_sidecar_jvm_bounds_hit_total', // Only of sources that search for the JVM.
+  'd2_sidecar_alerts_failure_info', // No message has failed.
   'd2_sidecar_otlp_up', // Nothing has been sent yet.
   'd2_sidecar_stop_left_seconds', // It does not stop.
   'd2_sidecar_upstream_tls_failures_total', // The upstream speaks no TLS.

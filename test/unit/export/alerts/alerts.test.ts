@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { createTable } from '../../../../src/base/metric-description.ts';
+import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { SlowEntry } from '../../../../src/measure/record/slowest-calls.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
@@ -111,6 +113,22 @@ it('each message once and in order, although the receiver is down for an hour', 
   await pass(301);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail', 'begins calls-late', 'ends calls-late']);
   expect(alerts.state.channels[0]).toMatchObject({ waiting: 0, failure: null });
+});
+
+it.each([
+  ['the receiver refused the connection (ECONNREFUSED)', 'ECONNREFUSED'],
+  ['the receiver answered 503', '503'],
+  ['the mail server refused the login: are they right? (SMTP 535)', '535'],
+  ['no answer within 10 s', 'timeout'],
+  ['The file /etc/d2-sidecar/key (alerts.webhook.secretFile) cannot be read', 'other'],
+])('/metrics has the reason of the last failure: %s', async (text, reason) => {
+  const { alerts, channel, pass } = await openAlerts();
+  const metric = ALERT_METRICS.find(({ name }) => name === 'd2_sidecar_alerts_failure_info');
+  const samples = () => [...(metric === undefined ? [] : createTable(metric, alerts).samples())];
+  expect(samples()).toEqual([]);
+  channel.failure = new SendError(text);
+  await pass(5, FAILING);
+  expect(samples()).toEqual([{ labels: ['webhook', reason], value: 1 }]);
 });
 
 it('the first retry comes within 5 s', async () => {
