@@ -11,7 +11,7 @@ export async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A port on loopback without a listener: it was free a moment ago. */
+/** A port on loopback without a listener, which nobody else is given. */
 export async function toUnusedPort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;

@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { toUnusedPort } from '../support/net.ts';
 import { exitOf, flagsFor, MAIN_PATH, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const STRAY = ['SIGUSR1', 'SIGUSR2', 'SIGALRM', 'SIGVTALRM', 'SIGPROF', 'SIGIO', 'SIGPOLL', 'SIGSTKFLT'] as const;
@@ -110,7 +111,7 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
   });
 
   it('SIGUSR1 at any moment of the start leaves no debugger open', async () => {
-    const port = await freePort();
+    const port = await toUnusedPort();
     const args = [`--inspect-port=${port}`, MAIN_PATH, ...flagsFor(portOf())];
     const child = spawn(process.execPath, args, {
       env: { ...process.env, D2_SIDECAR_JVM_SOURCE: 'none' },
@@ -166,13 +167,4 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
 function catches(pid: number, signal: number): boolean {
   const [, mask = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
+import { reservePort } from '../../bench/load/ports.ts';
 import { type Pair, pemOf } from '../tls/certificates.ts';
 
 /** What an upstream does with a connection; its first one is the 1st. */
@@ -41,7 +42,9 @@ export class RawUpstream {
     for (const socket of this.#open) socket.destroy();
     const server = this.#server;
     this.#server = undefined;
-    if (server !== undefined) await once(server.close(), 'close');
+    if (server === undefined) return;
+    await once(server.close(), 'close');
+    await reservePort(this.port);
   }
 
   async nextConnection(): Promise<net.Socket> {
