@@ -4,10 +4,16 @@ import path from 'node:path';
 import type { Generated } from './generated.ts';
 import { FAMILIES } from './metric-files.ts';
 
-/** Files of rules for classic histograms, and the same for native ones. */
+/** Rules for classic histograms, the file of the same for native ones, and where Kubernetes has both. */
 const RULES = [
-  ['config/prometheus/rules.yml', 'config/prometheus/rules-native.yml'],
-  ['config/prometheus/fleet.yml', 'config/prometheus/fleet-native.yml'],
+  [
+    ...(['config/prometheus/rules.yml', 'config/prometheus/rules-native.yml'] as const),
+    { folder: 'prometheus-rule', name: 'd2-sidecar', inChart: true },
+  ],
+  [
+    ...(['config/prometheus/fleet.yml', 'config/prometheus/fleet-native.yml'] as const),
+    { folder: 'fleet', name: 'd2-sidecar-fleet', inChart: false },
+  ],
 ] as const;
 
 /** A dashboard, and its copies. */
@@ -26,31 +32,30 @@ const OWN = HISTOGRAMS.filter((name) => name.startsWith('d2_sidecar_'));
 
 /** Helm reads no file outside its chart, and kustomize none outside its component. */
 export function ruleFiles(root: string): readonly Generated[] {
-  const native = RULES.map(([source, file]) => {
+  const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
+  return RULES.flatMap(([source, nativeSource, { folder, name, inChart }]) => {
     const head = `# Written by \`npm run generate\` from ${source}: the same rules for native histograms.\n`;
-    return { file, text: head + toNativeRules(readFileSync(path.join(root, source), 'utf8')) };
+    const forms = [
+      { suffix: '', text: read(source) },
+      { suffix: '-native', text: head + toNativeRules(read(source)) },
+    ];
+    const copies = forms.flatMap(({ suffix, text }) => [
+      { file: `config/kubernetes/${folder}/prometheus-rule${suffix}.yaml`, text: toPrometheusRule(text, source, name) },
+      ...(inChart ? [{ file: `config/kubernetes/chart/rules${suffix}.yml`, text }] : []),
+    ]);
+    return [{ file: nativeSource, text: forms[1]?.text ?? '' }, ...copies];
   });
-  const rules = readFileSync(path.join(root, 'config/prometheus/rules.yml'), 'utf8');
-  return [
-    ...native,
-    { file: 'config/kubernetes/chart/rules.yml', text: rules },
-    prometheusRule(root, 'rules', 'prometheus-rule', 'd2-sidecar'),
-    prometheusRule(root, 'fleet', 'fleet', 'd2-sidecar-fleet'),
-  ];
 }
 
-function prometheusRule(root: string, rules: string, folder: string, name: string): Generated {
-  const source = `config/prometheus/${rules}.yml`;
-  const head = `# Written by \`npm run generate\` from ${source}: change that file.
+function toPrometheusRule(text: string, source: string, name: string): string {
+  return `# Written by \`npm run generate\` from ${source}: change that file.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
   name: ${name}
   labels: { app.kubernetes.io/name: d2-sidecar }
 spec:
-`;
-  const text = readFileSync(path.join(root, source), 'utf8').replace(/^(?=.)/gm, '  ');
-  return { file: `config/kubernetes/${folder}/prometheus-rule.yaml`, text: head + text };
+${text.replace(/^(?=.)/gm, '  ')}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The load test of many sidecars: `npm run fleet`. One process answers for all of them, with the real exposition; Debian's
- * Prometheus scrapes them with the rules in config/prometheus, then VictoriaMetrics does without. Bundled into dist-fleet/.
+ * Prometheus scrapes them with the rules in config/prometheus, then VictoriaMetrics and its vmalert do. Bundled into dist-fleet/.
  * Read first: sites/synthetic-fleet.ts (who answers), stage.ts (what is measured).
  */
 import path from 'node:path';

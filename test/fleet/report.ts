@@ -23,13 +23,12 @@ export function renderReport(stages: readonly StageReading[]): string {
     COLUMNS.map(([title]) => title),
     stages.map((stage) => COLUMNS.map(([, cell]) => cell(stage))),
   );
-  const ofRules = stages.filter(({ groups }) => groups.length > 0);
-  const names = ofRules[0]?.groups.map(({ name, intervalS }) => [name, intervalS] as const) ?? [];
+  const names = stages[0]?.groups.map(({ name, intervalS }) => [name, intervalS] as const) ?? [];
   const rules = table(
-    ['Rule group (interval)', ...ofRules.map(toTitle)],
+    ['Rule group (interval)', ...stages.map(toTitle)],
     names.map(([name, intervalS]) => [
       `\`${name}\` (${intervalS} s)`,
-      ...ofRules.map(({ groups }) => toTime(groups.find((group) => group.name === name)?.seconds ?? Number.NaN)),
+      ...stages.map(({ groups }) => toTime(groups.find((group) => group.name === name)?.seconds ?? Number.NaN)),
     ]),
   );
   const queries = stages[0]?.queries.map(({ dashboard, name }) => `${dashboard}: ${name}`) ?? [];
@@ -42,8 +41,8 @@ export function renderReport(stages: readonly StageReading[]): string {
     ['fleet', 'site'].map((dashboard) => [dashboard, ...stages.map((stage) => toSummary(stage.queries, dashboard))]),
   );
   const missed = stages.reduce((sum, stage) => sum + stage.missedEvaluations, 0);
-  const ofPrometheus = ofRules.length === 0 ? [] : [rules, `Missed evaluations: ${missed}\n`];
-  return [main, ...ofPrometheus, 'Slowest query, and all one after the other:\n', summary, times].join('\n');
+  const evaluations = `Missed evaluations: ${missed}\n`;
+  return [main, rules, evaluations, 'Slowest query, and all one after the other:\n', summary, times].join('\n');
 }
 
 /** What is wrong with a stage; empty if nothing is. */

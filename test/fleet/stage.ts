@@ -76,7 +76,7 @@ export async function runStage(
     let shownMs = begin.ms;
     while (performance.now() - begin.ms < minutes * 60_000) {
       await sleep(LOOK_MS);
-      peakBytes = Math.max(peakBytes, residentBytes(store.pid) ?? 0);
+      peakBytes = Math.max(peakBytes, sum(store.pids.map((pid) => residentBytes(pid) ?? 0)));
       for (const group of await store.groups()) {
         if (group.seconds >= (groups.get(group.name)?.seconds ?? 0)) groups.set(group.name, group);
       }
@@ -104,15 +104,17 @@ export async function runStage(
       queries: await timeQueries(store, parts),
     };
   } finally {
-    await processes.stop(store.child, 'SIGTERM', 30_000);
+    for (const child of [...store.children].reverse()) await processes.stop(child, 'SIGTERM', 30_000);
     rmSync(own, { recursive: true, force: true });
   }
 }
 
 async function readCounters(store: Store, sites: OrderedProcess) {
   const [samples, ownCpuUs] = [await store.samples(), await sites.order<number>('cpuUs')];
-  return { ms: performance.now(), samples, ownCpuUs, cpuUs: cpuUsOf(store.pid) };
+  return { ms: performance.now(), samples, ownCpuUs, cpuUs: sum(store.pids.map(cpuUsOf)) };
 }
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 /** Each query of the dashboards once, one after the other, over the minutes of the stage. That of a site: of one sidecar. */
 async function timeQueries(
@@ -125,8 +127,6 @@ async function timeQueries(
   };
   const readings: QueryReading[] = [];
   for (const [dashboard, content] of Object.entries(dashboards)) {
-    // It reads what rules have recorded.
-    if (dashboard === 'fleet' && store.name !== 'prometheus') continue;
     for (const { name, expr, isInstant } of queriesOf(content)) {
       const rangeS = isInstant ? undefined : minutes * 60;
       readings.push({ dashboard, name, seconds: await store.timeOf(substituted(expr, variables), rangeS) });

@@ -1,4 +1,4 @@
-/** Prometheus and VictoriaMetrics of Debian's packages, with targets from a file. */
+/** Prometheus, and VictoriaMetrics with its vmalert, of Debian's packages, with targets from a file. */
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,6 @@ interface StoreParts {
   readonly folder: string;
   readonly targets: readonly TargetGroup[];
   readonly intervalS: number;
-  /** Only Prometheus evaluates them. */
   readonly ruleFiles: readonly string[];
 }
 
@@ -36,17 +35,19 @@ export interface GroupReading {
 /** Both answer the same queries at the same paths. */
 export class Store {
   readonly name: StoreName;
-  readonly child: ChildProcess;
+  /** The store, and what evaluates the rules if that is another process. */
+  readonly children: readonly ChildProcess[];
   readonly #origin: string;
+  readonly #ofRules: string;
 
-  private constructor(name: StoreName, child: ChildProcess, port: number) {
+  private constructor(name: StoreName, children: readonly ChildProcess[], origins: readonly [string, string]) {
     this.name = name;
-    this.child = child;
-    this.#origin = `http://127.0.0.1:${port}`;
+    this.children = children;
+    [this.#origin, this.#ofRules] = origins;
   }
 
   static async start({ name, processes, folder, targets, intervalS, ruleFiles }: StoreParts): Promise<Store> {
-    const [port = 0] = await freePorts(1);
+    const [address = '', ofRules = ''] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
     const at = (file: string) => path.join(folder, file);
     writeFileSync(at('targets.json'), JSON.stringify(targets));
     const interval = `${intervalS}s`;
@@ -56,32 +57,37 @@ export class Store {
       scrape_configs: [{ job_name: 'd2-sidecar', file_sd_configs: [{ files: [at('targets.json')] }] }],
     };
     writeFileSync(at('scrape.yml'), stringify(config));
-    const address = `127.0.0.1:${port}`;
-    const command = {
-      prometheus: {
-        file: 'prometheus',
-        args: [
-          ...[`--config.file=${at('scrape.yml')}`, `--storage.tsdb.path=${at('prometheus')}`],
-          ...[`--web.listen-address=${address}`, '--log.level=warn'],
-        ],
-      },
-      victoria: {
-        file: 'victoria-metrics',
-        args: [
-          ...[`-promscrape.config=${at('scrape.yml')}`, `-storageDataPath=${at('victoria')}`],
-          ...[`-httpListenAddr=${address}`, '-loggerLevel=WARN'],
-        ],
-      },
-    }[name];
-    const child = processes.start(command);
-    await untilListening(port, () => hasEnded(child)).catch(() =>
-      Promise.reject(new Error(`${command.file} does not start: ${processes.outputOf(child)}`)),
+    const run = async (file: string, listens: string, ...args: readonly string[]) => {
+      const child = processes.start({ file, args });
+      await untilListening(Number(listens.split(':')[1]), () => hasEnded(child)).catch(() =>
+        Promise.reject(new Error(`${file} does not start: ${processes.outputOf(child)}`)),
+      );
+      return child;
+    };
+    const origin = `http://${address}`;
+    if (name === 'prometheus') {
+      const files = [`--config.file=${at('scrape.yml')}`, `--storage.tsdb.path=${at('prometheus')}`];
+      const child = await run('prometheus', address, ...files, `--web.listen-address=${address}`, '--log.level=warn');
+      return new Store(name, [child], [origin, origin]);
+    }
+    const files = [`-promscrape.config=${at('scrape.yml')}`, `-storageDataPath=${at('victoria')}`];
+    const store = await run('victoria-metrics', address, ...files, `-httpListenAddr=${address}`, '-loggerLevel=WARN');
+    const vmalert = await run(
+      ...(['vmalert', ofRules, `-httpListenAddr=${ofRules}`, '-loggerLevel=WARN'] as const),
+      ...ruleFiles.map((file) => `-rule=${file}`),
+      // Nobody takes the alerts.
+      ...[
+        `-datasource.url=${origin}`,
+        `-remoteWrite.url=${origin}`,
+        `-notifier.url=${origin}`,
+        '-disableAlertgroupLabel',
+      ],
     );
-    return new Store(name, child, port);
+    return new Store(name, [store, vmalert], [origin, `http://${ofRules}`]);
   }
 
-  get pid(): number {
-    return this.child.pid as number;
+  get pids(): readonly number[] {
+    return this.children.map(({ pid }) => pid as number);
   }
 
   async samples(): Promise<number> {
@@ -106,7 +112,7 @@ export class Store {
   }
 
   async groups(): Promise<readonly GroupReading[]> {
-    if (this.name !== 'prometheus') return [];
+    if (this.name !== 'prometheus') return this.#groupsOfVmalert();
     type Group = { readonly name: string; readonly interval: number; readonly evaluationTime: number };
     const { groups } = await this.#read<{ groups: readonly Group[] }>('rules');
     return groups.map(({ name, interval, evaluationTime }) => ({
@@ -114,14 +120,32 @@ export class Store {
     }));
   }
 
-  async missedEvaluations(): Promise<number> {
-    const text = await this.#text('/metrics');
-    const lines = [...text.matchAll(/^prometheus_rule_group_iterations_missed_total\{.*\} (\S+)$/gm)];
-    return lines.reduce((sum, [, value]) => sum + Number(value), 0);
+  /** Its longest evaluations of the last minutes. */
+  async #groupsOfVmalert(): Promise<readonly GroupReading[]> {
+    const lines = await this.#rulesMetric('vmalert_iteration_(interval|duration)_seconds', '(?:,quantile="1")?');
+    const groups = new Map<string, { name: string; intervalS: number; seconds: number }>();
+    for (const [, kind, name = '', value] of lines) {
+      const group = groups.get(name) ?? { name, intervalS: 0, seconds: 0 };
+      groups.set(name, { ...group, [kind === 'interval' ? 'intervalS' : 'seconds']: Number(value) });
+    }
+    return [...groups.values()];
   }
 
-  async #text(target: string): Promise<string> {
-    return (await fetch(`${this.#origin}${target}`)).text();
+  async missedEvaluations(): Promise<number> {
+    const name = { prometheus: 'prometheus_rule_group_iterations_(missed)', victoria: 'vmalert_iteration_(missed)' };
+    const lines = await this.#rulesMetric(`${name[this.name]}_total`);
+    return lines.reduce((sum, [, , , value]) => sum + Number(value), 0);
+  }
+
+  /** The lines of a metric that matches, with a group of it, the label of the group of rules, and the value. */
+  async #rulesMetric(pattern: string, more = ''): Promise<readonly RegExpExecArray[]> {
+    const text = await this.#text('/metrics', this.#ofRules);
+    const line = new RegExp(`^${pattern}\\{(?:rule_)?group="([^"]*)"(?:, ?file="[^"]*")?${more}\\} (\\S+)$`, 'gm');
+    return [...text.matchAll(line)];
+  }
+
+  async #text(target: string, origin = this.#origin): Promise<string> {
+    return (await fetch(`${origin}${target}`)).text();
   }
 
   async #read<Data>(target: string): Promise<Data> {

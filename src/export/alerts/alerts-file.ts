@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
+import { ALERT_SUBJECTS } from './message.ts';
 
 const FILE = 'd2-sidecar alerts';
 const LAYOUT = 1;
@@ -9,7 +10,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 const TEXT = z.string().max(4_096);
 const NAME = TEXT.nullable();
-const SUBJECT = z.enum(['server', 'network', 'client', 'sidecar']);
+const SUBJECT = z.enum(ALERT_SUBJECTS);
 
 const MESSAGE = z.object({
   ...{ id: TEXT, event: z.enum(['begins', 'ends', 'test']), application: TEXT, subject: SUBJECT, code: TEXT },

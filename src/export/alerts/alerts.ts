@@ -16,7 +16,7 @@ import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.
 import type { Verdicts } from '../../measure/verdict/verdicts.ts';
 import { readAlertsFile, type SavedAlerts, writeAlertsFile } from './alerts-file.ts';
 import { Episodes, type FoundNow } from './episodes.ts';
-import { type AlertSubject, type Finding, linkTo } from './message.ts';
+import { ALERT_SUBJECTS, type Finding, linkTo } from './message.ts';
 import { type Channel, type ChannelName, Outbox, SendError } from './outbox.ts';
 import { Thresholds } from './thresholds.ts';
 import { createWebhook } from './webhook.ts';
@@ -262,25 +262,22 @@ export async function createChannels({ webhook, mail }: Config['alerts'], logger
 
 /** Codes for which the slowest call is evidence. */
 const ABOUT_CALLS: ReadonlySet<string> = new Set([
-  ...[
-    'no-threads',
-    'calls-late',
-    'target-missed',
-    'processors',
-    'garbage-collection',
-    'calls-slow',
-    'clients-slow',
-    'threshold',
-  ],
+  'no-threads',
+  'calls-late',
+  'target-missed',
+  'processors',
+  'garbage-collection',
+  'calls-slow',
+  'clients-slow',
+  'threshold',
 ]);
-
-const SUBJECTS: ReadonlySet<string> = new Set(['server', 'network', 'client', 'sidecar']);
 
 /** Undefined for verdicts without a finding, and for a drain on request. */
 function selectFinding(application: string, verdict: Verdict): FoundNow | undefined {
   const { subject, code, kind, name, text, sinceEpochMs } = withConfirmedNames(verdict);
-  if (!SUBJECTS.has(subject) || code === 'draining') return undefined;
-  return { application, subject: subject as AlertSubject, code, kind, name, text, sinceEpochMs };
+  const troubled = ALERT_SUBJECTS.find((one) => one === subject);
+  if (troubled === undefined || code === 'draining') return undefined;
+  return { application, subject: troubled, code, kind, name, text, sinceEpochMs };
 }
 
 function toIso(epochMs: number): string {

@@ -4,7 +4,9 @@ import { sanitizeText } from '../../base/shown-text.ts';
 
 export type AlertEvent = 'begins' | 'ends' | 'test';
 
-export type AlertSubject = 'server' | 'network' | 'client' | 'sidecar';
+/** Of the verdict's subjects: those that have the trouble. */
+export const ALERT_SUBJECTS = ['server', 'network', 'client', 'sidecar'] as const;
+export type AlertSubject = (typeof ALERT_SUBJECTS)[number];
 
 /** What an episode is about. */
 export interface Finding {

@@ -14,14 +14,20 @@ const END_AT = 0.9;
 const QUIET_MINUTES = 5;
 const PERMILLE = [950];
 
+/** What the names of one rule did in one minute. */
 interface Reading {
-  readonly calls: number;
-  readonly failed: number;
-  /** In seconds; 0 without a duration. */
-  readonly p95: number;
-  /** The kind and name of most calls. */
-  readonly kind: 'rpc' | 'sba';
+  calls: number;
+  failed: number;
+  /** Of `calls`. */
+  rpc: number;
+  sba: number;
+  readonly durations: SparseBuckets[];
+  /** Number of durations. */
+  timed: number;
+  maxNs: number;
 }
+
+const noCalls = (): Reading => ({ calls: 0, failed: 0, rpc: 0, sba: 0, durations: [], timed: 0, maxNs: 0 });
 
 export class Thresholds {
   readonly #rules: readonly Rule[];
@@ -40,13 +46,15 @@ export class Thresholds {
   }
 
   judge(minutes: readonly EndedMinute[]): void {
-    for (const minute of minutes) for (const rule of this.#rules) this.#judgeOne(minute, rule);
+    for (const minute of minutes) {
+      const readings = readCalls(minute, this.#rules);
+      for (const rule of this.#rules) this.#judgeOne(minute.application, rule, readings.get(rule) ?? noCalls());
+    }
   }
 
-  #judgeOne(minute: EndedMinute, rule: Rule): void {
-    const key = keyOf(minute.application, rule.name);
+  #judgeOne(application: string, rule: Rule, reading: Reading): void {
+    const key = keyOf(application, rule.name);
     const before = this.#passed.get(key);
-    const reading = readCalls(minute, rule.name);
     if (reading.calls < rule.minCalls) {
       if (before !== undefined) before.quiet += 1;
       if ((before?.quiet ?? 0) >= QUIET_MINUTES) this.#passed.delete(key);
@@ -55,8 +63,7 @@ export class Thresholds {
     const text = describe(rule, reading, before === undefined ? 1 : END_AT);
     if (text === undefined) this.#passed.delete(key);
     else {
-      const { kind } = reading;
-      const { application } = minute;
+      const kind = reading.sba > reading.rpc ? 'sba' : 'rpc';
       const finding = { application, subject: 'server', code: 'threshold', kind, name: rule.name, text } as const;
       this.#passed.set(key, { finding, quiet: 0 });
     }
@@ -68,12 +75,13 @@ function keyOf(application: string, name: string): string {
 }
 
 /** Undefined if no limit, times `factor`, is passed. */
-function describe({ name, p95Ms, errors }: Rule, { calls, failed, p95 }: Reading, factor: number): string | undefined {
+function describe({ name, p95Ms, errors }: Rule, reading: Reading, factor: number): string | undefined {
+  const { calls, failed } = reading;
   const limitS = p95Ms / 1_000;
   const share = failed / calls;
   const parts = [];
-  if (limitS > 0 && p95 > limitS * factor)
-    parts.push(`its p95 was ${formatDuration(p95)}, at most ${formatDuration(limitS)} is set`);
+  const p95 = limitS > 0 ? readP95(reading) : 0;
+  if (p95 > limitS * factor) parts.push(`its p95 was ${formatDuration(p95)}, at most ${formatDuration(limitS)} is set`);
   if (errors !== undefined && share > errors * factor)
     parts.push(
       `${formatPercent(share)} of its calls failed (${formatCount(failed)} of ${formatCount(calls)}), at most ${formatPercent(errors)} is set`,
@@ -83,26 +91,40 @@ function describe({ name, p95Ms, errors }: Rule, { calls, failed, p95 }: Reading
     : `The server: ${name} passed a limit of alerts.rules in the last minute: ${parts.join('; ')}.`;
 }
 
-function readCalls({ kinds }: EndedMinute, wanted: string): Reading {
-  const start = wanted.endsWith('*') ? wanted.slice(0, -1) : undefined;
-  const durations: SparseBuckets[] = [];
-  const byKind = { rpc: 0, sba: 0 };
-  let [failed, maxNs, timed] = [0, 0, 0];
+/** By rule. Each name is read once, however many rules match it. */
+function readCalls({ kinds }: EndedMinute, rules: readonly Rule[]): ReadonlyMap<Rule, Reading> {
+  const readings = new Map(rules.map((rule) => [rule, noCalls()]));
   for (const kind of ['rpc', 'sba'] as const) {
     const { names, ends, cells } = kinds[kind];
     names.forEach((name, at) => {
-      if (start === undefined ? name !== wanted : name === '' || !name.startsWith(start)) return;
+      const matching = [...readings].flatMap(([rule, reading]) => (isMatch(rule.name, name) ? [reading] : []));
+      if (matching.length === 0) return;
       const row = decode(cells.subarray(ends[at - 1] ?? 0, ends[at]));
-      byKind[kind] += row.ok + row.clientErrors + row.errors;
-      failed += row.errors;
-      maxNs = Math.max(maxNs, row.maxNs);
+      const calls = row.ok + row.clientErrors + row.errors;
       const buckets = SparseBuckets.of(row.buckets);
+      let timed = 0;
       buckets.forEachBucket((_, count) => {
         timed += count;
       });
-      durations.push(buckets);
+      for (const reading of matching) {
+        reading.calls += calls;
+        reading[kind] += calls;
+        reading.failed += row.errors;
+        reading.maxNs = Math.max(reading.maxNs, row.maxNs);
+        reading.timed += timed;
+        reading.durations.push(buckets);
+      }
     });
   }
+  return readings;
+}
+
+function isMatch(wanted: string, name: string): boolean {
+  return wanted.endsWith('*') ? name !== '' && name.startsWith(wanted.slice(0, -1)) : name === wanted;
+}
+
+/** In seconds; 0 without a duration. */
+function readP95({ durations, timed, maxNs }: Reading): number {
   const [p95 = 0] = timed === 0 ? [] : percentilesOf(mergedBuckets(durations), timed, maxNs, PERMILLE);
-  return { calls: byKind.rpc + byKind.sba, failed, p95, kind: byKind.sba > byKind.rpc ? 'sba' : 'rpc' };
+  return p95;
 }

@@ -227,6 +227,13 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     expect(JSON.stringify(groups)).toContain('{{ $labels.instance }}');
   });
 
+  it('has the rules for native histograms on request', () => {
+    const monitoring = { enabled: true, prometheusRule: { enabled: true, histograms: 'native' } };
+    const groups = at(find(render({ ...least, monitoring }), 'PrometheusRule'), 'spec', 'groups');
+    const native = readFileSync(path.join(CHART, '../../prometheus/rules-native.yml'), 'utf8');
+    expect(groups).toEqual(parse(native).groups);
+  });
+
   it('warns that monitors without a label may not be found', () => {
     const isWarned = (values: Json) => renderer.notes(CHART, values).includes('No monitoring.labels are set');
     expect([{ ...all, monitoring: unlabelled }, all, least].map(isWarned)).toEqual([true, false, false]);
@@ -258,6 +265,11 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
     ['a mount without a path', { extraVolumeMounts: [{ name: 'x' }] }, '/extraVolumeMounts/0: must have'],
     ['a variable without a name', { extraEnv: [{ value: 'x' }] }, '/extraEnv/0: must have'],
     ['an invalid address of runbooks', badRunbook, '/monitoring/prometheusRule/runbookBaseUrl: must match pattern'],
+    [
+      'an unknown form of histograms',
+      { monitoring: { prometheusRule: { histograms: 'exponential' } } },
+      '/monitoring/prometheusRule/histograms: must be equal to one of the allowed values',
+    ],
     ['the removed key plainContainer', { plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
   ])('refuses %s', (name, values, message) => {
     expect(() => render(name === 'no upstream' ? {} : { ...least, ...Object(values) })).toThrow(message);
