@@ -1,7 +1,14 @@
 /** The files, and the parts of files, that `npm run generate` writes. test/unit/generated.test.ts fails when one differs. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from '../src/base/definitions.ts';
+import {
+  CALL_FIELDS,
+  DEFINITIONS,
+  type Definition,
+  type DefinitionKey,
+  NOTES,
+  SESSION_FIELDS,
+} from '../src/base/definitions.ts';
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
 import { configurationFiles } from './configuration-files.ts';
 import { metricFiles } from './metric-files.ts';
@@ -64,20 +71,48 @@ function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): 
   return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
 }
 
+/** Their terms say it. The page has a sentence on each, and the table one row for all. */
+const PLAIN: readonly DefinitionKey[] = [
+  'item.duration',
+  'item.values',
+  'past.errors',
+  'past.sessions',
+  'past.name',
+  'past.count',
+  'past.before',
+  'caller.calls',
+  'caller.share',
+  'caller.errors',
+  'timer.window',
+  'object.name',
+  'session.connection',
+  'table.count',
+  'single.name',
+  'target.name',
+  'target.share',
+  'target.minute',
+  'target.month',
+  'path.count',
+];
+
 /** Terms whose sentence is that of a field have no row of their own, since the tables of fields have it. */
 function pageTable(): Generated {
   const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
   const definitions = Object.values<Definition>(DEFINITIONS);
+  const plain = PLAIN.map((key): Definition => DEFINITIONS[key]);
   const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
   const rows = definitions
-    .filter((definition) => !isField(definition))
+    .filter((definition) => !isField(definition) && !plain.includes(definition))
     .map(({ term, text, notes = [] }) => {
       const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
       return `| ${term} | ${[text, ...shorts].join(' ')} |`;
     });
-  const terms = definitions.filter(isField).map(({ term }) => term);
+  const termsOf = (some: readonly Definition[]) => [...new Set(some.map(({ term }) => term))].join(', ');
   const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
-  const last = `| ${[...new Set(terms)].join(', ')} | The fields of ${links}. |`;
-  const text = ['| On the page | Is |', '|---|---|', ...rows, last].join('\n');
+  const last = [
+    `| ${termsOf(definitions.filter(isField))} | The fields of ${links}. |`,
+    `| ${termsOf(plain)} | As they say. |`,
+  ];
+  const text = ['| On the page | Is |', '|---|---|', ...rows, ...last].join('\n');
   return { file: 'docs/statistics.md', marker: 'page', text };
 }
