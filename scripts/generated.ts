@@ -71,38 +71,67 @@ function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): 
   return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
 }
 
-/** Their terms say it. The page has a sentence on each, and the table one row for all. */
-const PLAIN: readonly DefinitionKey[] = [
-  'item.duration',
-  'item.values',
-  'past.errors',
-  'past.sessions',
-  'past.name',
-  'past.count',
-  'past.before',
-  'caller.calls',
-  'caller.share',
-  'caller.errors',
-  'timer.window',
-  'object.name',
-  'session.connection',
-  'table.count',
-  'single.name',
-  'target.name',
-  'target.share',
-  'target.minute',
-  'target.month',
-  'path.count',
+/** Terms that share a row: the section in the text explains them, or they say it themselves. The page has a sentence on each. */
+const SHARED: readonly (readonly [text: string, keys: readonly DefinitionKey[]])[] = [
+  [
+    'As in [the JSON](#what-is-there).',
+    [
+      'call.name',
+      'call.count',
+      'call.rate',
+      'call.p50',
+      'call.p99',
+      'timer.window',
+      'timer.m1',
+      'object.subscriptions',
+      'object.values',
+      'object.rate',
+    ],
+  ],
+  [
+    'As [a target](#targets) says.',
+    [
+      'target.name',
+      'target.within',
+      'target.share',
+      'target.minute',
+      'target.month',
+      'target.used',
+      'target.state',
+      'target.hour',
+    ],
+  ],
+  [
+    'As they say.',
+    [
+      'item.duration',
+      'item.values',
+      'past.errors',
+      'past.sessions',
+      'past.name',
+      'past.count',
+      'past.before',
+      'caller.calls',
+      'caller.share',
+      'caller.errors',
+      'object.name',
+      'session.connection',
+      'table.count',
+      'single.name',
+      'path.count',
+    ],
+  ],
 ];
 
 /** Terms whose sentence is that of a field have no row of their own, since the tables of fields have it. */
 function pageTable(): Generated {
   const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
   const definitions = Object.values<Definition>(DEFINITIONS);
-  const plain = PLAIN.map((key): Definition => DEFINITIONS[key]);
+  const shared = SHARED.map(([text, keys]) => [text, keys.map((key): Definition => DEFINITIONS[key])] as const);
+  const isShared = (definition: Definition) => shared.some(([, some]) => some.includes(definition));
   const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
   const rows = definitions
-    .filter((definition) => !isField(definition) && !plain.includes(definition))
+    .filter((definition) => !isField(definition) && !isShared(definition))
     .map(({ term, text, notes = [] }) => {
       const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
       return `| ${term} | ${[text, ...shorts].join(' ')} |`;
@@ -111,7 +140,7 @@ function pageTable(): Generated {
   const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
   const last = [
     `| ${termsOf(definitions.filter(isField))} | The fields of ${links}. |`,
-    `| ${termsOf(plain)} | As they say. |`,
+    ...shared.map(([text, some]) => `| ${termsOf(some)} | ${text} |`),
   ];
   const text = ['| On the page | Is |', '|---|---|', ...rows, ...last].join('\n');
   return { file: 'docs/statistics.md', marker: 'page', text };
