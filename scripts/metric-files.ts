@@ -81,14 +81,17 @@ function wordsOf(before: Form, after: Form): readonly string[] {
 
 /** Metrics of this version do not say since when they are there; the document does. */
 const FIRST_VERSION = '0.1.0';
+/** Types that a name does not tell. */
+const SAID_TYPES: readonly string[] = ['histogram', 'summary'];
 
 function metricsTable(list: MetricList): string {
   const rows = FAMILIES.map(({ name, labels, help, type }) => {
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
     const since = list[name]?.since ?? FIRST_VERSION;
-    return `| \`${name}${names}\` | ${type} | ${help}${since === FIRST_VERSION ? '' : ` Since ${since}.`} |`;
+    const said = SAID_TYPES.includes(type) ? ` A ${type}.` : '';
+    return `| \`${name}${names}\` | ${help}${said}${since === FIRST_VERSION ? '' : ` Since ${since}.`} |`;
   });
-  return ['| Metric | Type | Meaning |', '|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
 }
 
 /** Histograms with the same bounds share a row. */
