@@ -83,6 +83,7 @@ const SHARED: readonly (readonly [text: string, keys: readonly DefinitionKey[]])
       'call.p99',
       'timer.window',
       'timer.m1',
+      'session.timer',
       'object.subscriptions',
       'object.values',
       'object.rate',
