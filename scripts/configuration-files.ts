@@ -124,20 +124,22 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
 
 function formatTable(keys: readonly Key[], groups: Map<string, string>): string {
   const groupOf = ({ path }: Key) => path.slice(0, -1).join('.');
-  const rows = [...new Set(keys.map(groupOf))].flatMap((group) => {
+  const toRow = (key: Key) => `| \`${key.path.join('.')}\`${toCells(key)} |`;
+  const rows = new Map<Key, string>();
+  for (const group of new Set(keys.map(groupOf))) {
     const own = keys.filter((key) => groupOf(key) === group);
     const cells = own.map((key) => key.path.at(-1) + toCells(key)).join('\n');
     const same = groups.get(cells);
-    if (same === undefined) {
+    const [first] = own;
+    if (same === undefined || first === undefined) {
       groups.set(cells, group);
-      return own.map((key) => [key, `| \`${key.path.join('.')}\`${toCells(key)} |`] as const);
+      for (const key of own) rows.set(key, toRow(key));
+    } else {
+      const names = own.map(({ path }) => (path === first.path ? path.join('.') : `.${path.at(-1)}`));
+      rows.set(first, `| ${names.map((name) => `\`${name}\``).join(', ')} | | As those of \`${same}\`. |`);
     }
-    const [first, ...others] = own.map(({ path }) => path);
-    const names = [`\`${first?.join('.')}\``, ...others.map((path) => `\`.${path.at(-1)}\``)].join(', ');
-    return own.slice(0, 1).map((key) => [key, `| ${names} | | As those of \`${same}\`. |`] as const);
-  });
-  const rowOf = new Map(rows);
-  const inOrder = keys.flatMap((key) => rowOf.get(key) ?? []);
+  }
+  const inOrder = keys.flatMap((key) => rows.get(key) ?? []);
   return ['| Key | Default | Meaning |', '|---|---|---|', ...inOrder].join('\n');
 }
 

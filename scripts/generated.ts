@@ -137,7 +137,7 @@ function pageTable(): Generated {
       const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
       return `| ${term} | ${[text, ...shorts].join(' ')} |`;
     });
-  const termsOf = (some: readonly Definition[]) => [...new Set(some.map(({ term }) => term))].join(', ');
+  const termsOf = (some: readonly Definition[]) => [...new Set(some.map(({ term }) => term))].join('; ');
   const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
   const last = [
     `| ${termsOf(definitions.filter(isField))} | The fields of ${links}. |`,
