@@ -76,6 +76,7 @@ const SHARED: readonly (readonly [text: string, keys: readonly DefinitionKey[]])
   [
     'As in [the JSON](#what-is-there).',
     [
+      'now.sessions',
       'call.name',
       'call.count',
       'call.rate',
@@ -89,6 +90,7 @@ const SHARED: readonly (readonly [text: string, keys: readonly DefinitionKey[]])
       'object.rate',
     ],
   ],
+  ['As [the server’s capacity](jvm.md#the-servers-capacity).', ['chart.threads', 'chart.processors']],
   [
     'As [a target](#targets) says.',
     [
