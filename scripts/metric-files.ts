@@ -79,18 +79,29 @@ function wordsOf(before: Form, after: Form): readonly string[] {
   return [...type, ...changed(before.labels, after.labels), ...changed(before.bounds, after.bounds)];
 }
 
+/** Metrics of this version do not say since when they are there; the document does. */
+const FIRST_VERSION = '0.1.0';
+/** Types that a name does not tell. */
+const SAID_TYPES: readonly string[] = ['histogram', 'summary'];
+
 function metricsTable(list: MetricList): string {
-  const rows = FAMILIES.map((family) => {
-    const { name, labels, help, type } = family;
+  const rows = FAMILIES.map(({ name, labels, help, type }) => {
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-    return `| \`${name}${names}\` | ${type} | ${formOf(family).unit} | ${list[name]?.since} | ${help} |`;
+    const since = list[name]?.since ?? FIRST_VERSION;
+    const said = SAID_TYPES.includes(type) ? ` A ${type}.` : '';
+    return `| \`${name}${names}\` | ${help}${said}${since === FIRST_VERSION ? '' : ` Since ${since}.`} |`;
   });
-  return ['| Metric | Type | Unit | Since | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
 }
 
+/** Histograms with the same bounds share a row. */
 function boundsTable(): string {
-  const rows = FAMILIES.flatMap(({ name, bounds }) =>
-    bounds === undefined ? [] : `| \`${name}\` | ${bounds.join(', ')} |`,
-  );
+  const names = new Map<string, string[]>();
+  for (const { name, bounds } of FAMILIES) {
+    if (bounds === undefined) continue;
+    const text = bounds.join(', ');
+    names.set(text, [...(names.get(text) ?? []), `\`${name}\``]);
+  }
+  const rows = [...names].map(([text, sharing]) => `| ${sharing.join(', ')} | ${text} |`);
   return ['| Histogram | Bounds in seconds |', '|---|---|', ...rows].join('\n');
 }

@@ -56,9 +56,8 @@ describe('a failure of the upstream', () => {
   });
 });
 
-it('docs/reliability.md says for each failure what the client sees', () => {
-  const text = readFileSync(new URL('../../../docs/reliability.md', import.meta.url), 'utf8');
-  const faults = text.slice(text.indexOf('\n## Faults'));
+it('docs/errors.md says for each failure what the client sees', () => {
+  const faults = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
   // Caused by a limit: see docs/limits.md.
   const codes = UPSTREAM_FAILURE_CODES.filter((code) => code !== 'D2S_ERR_UPSTREAM_BUSY');
   expect(codes.filter((code) => !faults.includes(`\`${code}\``))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
+/** The upstream's faults in docs/errors.md and docs/reliability.md: what the client sees, what is counted, what is logged. */
 import type net from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';

@@ -58,7 +58,7 @@ function toNumber(text: string): number {
 const defaults = parseDocument(read('config/sidecar.yaml'));
 
 it.each([
-  ['a sentence', 12, documents, /`([a-z]\w*(?:\.\w+)+)` \((?:default )?([\d,.]+ ?[A-Za-z]*)\)/g],
+  ['a sentence', 8, documents, /`([a-z]\w*(?:\.\w+)+)` \((?:default )?([\d,.]+ ?[A-Za-z]*)\)/g],
   [
     'a table of docs/limits.md',
     15,
