@@ -20,6 +20,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
 import { describeFileError, openTrusted } from '../../base/trusted-file.ts';
 import { removeOwn, renameTrusted } from '../../base/write-aside.ts';
+import type { Config } from '../../config/config.ts';
 import { checkOwner, endsWithLine } from './log-obstacle.ts';
 
 /** Some 10,000 lines: seconds of traffic. Further lines are lost. */
@@ -37,21 +38,14 @@ const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 /** Transient errors, after which the same file can be written again. */
 const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
-export interface LineFileOptions {
-  readonly file: string;
-  /** The file is rotated from this size on; 0: never. Only for regular files. */
-  readonly maxBytes: number;
-  /** Number of rotated files that are kept: `file.1` is the youngest. */
-  readonly keep: number;
-}
+/** Only regular files are rotated. `file.1` is the youngest. */
+export type LineFileOptions = Pick<Config['accessLog'], 'maxBytes' | 'keep'> & { readonly file: string };
 
-/** Totals since the start. */
 export interface LineCounts {
   written: number;
   lost: number;
   /** Failed attempts to open, write or rotate the file. */
   failures: number;
-  /** Rotations because of the size. */
   rotations: number;
 }
 

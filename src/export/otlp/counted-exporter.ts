@@ -16,15 +16,18 @@ interface PartialSuccess {
   readonly rejectedSpans?: number | string | undefined;
 }
 
-export interface CountedExporterParts<Items, Response> {
-  readonly serializer: ISerializer<Items, Response & { readonly partialSuccess?: PartialSuccess | undefined }>;
-  readonly counter: IExporterMetricsHelper<Items>;
+export interface Sending {
   readonly receiver: Receiver;
   readonly numbers: SignalNumbers;
-  /** Concurrent requests; more are refused. */
-  readonly concurrencyLimit: number;
   readonly userAgent: string;
   readonly clock: Clock;
+}
+
+interface CountedExporterParts<Items, Response> extends Sending {
+  readonly serializer: ISerializer<Items, Response & { readonly partialSuccess?: PartialSuccess | undefined }>;
+  readonly counter: IExporterMetricsHelper<Items>;
+  /** Concurrent requests; more are refused. */
+  readonly concurrencyLimit: number;
 }
 
 export class CountedExporter<Items, Response> {
