@@ -50,12 +50,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     case 'check': {
       const { check } = await import('./cli/check.ts');
       if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
-      const isRoot = platform.userId() === 0;
-      return await check({ flags: command.flags, env }, processOutput, {
-        as: command.as,
-        isRoot,
-        connects: command.connects,
-      });
+      const { flags, as, connects } = command;
+      return await check({ flags, env }, processOutput, { as, connects, isRoot: platform.userId() === 0 });
     }
     case 'learn':
       return await startLearning(command.flags, command.minutes, env);
@@ -66,7 +62,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     case 'drain':
       return await (await import('./cli/drain.ts')).drain(command, env, processOutput);
     case 'reload':
-      return await (await import('./cli/reload.ts')).reload(command, env, processOutput);
+      return await (await import('./cli/ask-sidecar.ts')).reload(command, env, processOutput);
     case 'report':
       return await (await import('./cli/report.ts')).report(command, env, processOutput);
     case 'shutdown':
@@ -76,15 +72,15 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
     case 'top':
       return await (await import('./cli/top.ts')).top(command, env, terminalOutput, process);
     case 'verdict':
-      return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
+      return await (await import('./cli/top.ts')).verdict(command, env, processOutput);
     case 'note':
-      return await (await import('./cli/history.ts')).note(command, env, processOutput);
+      return await (await import('./cli/ask-sidecar.ts')).note(command, env, processOutput);
     case 'history':
-      return await (await import('./cli/history.ts')).backup(command, env, processOutput);
+      return await (await import('./cli/ask-sidecar.ts')).backup(command, env, processOutput);
     case 'alerts':
-      return await (await import('./cli/alerts.ts')).testAlerts(command, env, processOutput);
+      return await (await import('./cli/ask-sidecar.ts')).testAlerts(command, env, processOutput);
     case 'silence':
-      return await (await import('./cli/alerts.ts')).silence(command, env, processOutput);
+      return await (await import('./cli/ask-sidecar.ts')).silence(command, env, processOutput);
     case 'summary':
       return await (await import('./cli/summary.ts')).summary(command, env, processOutput);
     case 'passwd':
