@@ -1,7 +1,7 @@
 /** Chooses which values of the attach socket replace those of the counters file, and adds up totals. */
 
-import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
-import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import type { VisibleJvm } from '../hsperfdata/hsperfdata-source.ts';
+import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-source.ts';
 import type { CodeHeapInfo, FlagsInfo, HeapInfo, MetaspaceInfo } from './parse-answers.ts';
 
 export interface LiveValues {

@@ -3,7 +3,7 @@
  * differ between collectors and releases. Text that does not match a known form exactly, or does not add up, is
  * ignored: no number is better than a wrong one.
  */
-import type { MemoryUsage } from '../jvm-reading.ts';
+import type { MemoryUsage } from '../jvm-source.ts';
 
 interface SpaceInfo {
   readonly used: number;
@@ -62,10 +62,7 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
 }
 
 /** `DefNew     total 14848K, used 2912K [...`: verifies the spaces of the generation. */
-function parseGeneration(
-  text: string,
-  name: string,
-): { readonly totalKib: number; readonly usedKib: number } | undefined {
+function parseGeneration(text: string, name: string) {
   const match = onlyMatch(text, `^ *${name} +total (\\d{1,12})K, used (\\d{1,12})K \\[`);
   return match && { totalKib: Number(match[1]), usedKib: Number(match[2]) };
 }

@@ -21,8 +21,6 @@ export interface WindowsSystem {
   netstat(signal: AbortSignal): Promise<string>;
 }
 
-type Read = Pick<Candidate, 'file' | 'counters'>;
-
 /** Some 200,000 connections. */
 const MAX_NETSTAT_BYTES = 16 * 1_048_576;
 const OR_HTTP = 'or set jvm.http to read the JVM over HTTP.';
@@ -102,6 +100,8 @@ async function findOwners(
     `nothing listens on the upstream’s port ${upstreamPort} of this machine. Start the application server.`,
   );
 }
+
+type Read = Pick<Candidate, 'file' | 'counters'>;
 
 function createCandidate(path: PerfFilePath, { file, counters }: Read, atNs: number): Candidate {
   const evidence = { hadLock: false, ticks: undefined, atNs };

@@ -4,19 +4,43 @@
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { describeFileError } from '../../base/trusted-file.ts';
-import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { type JvmErrorCode, type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { readServerProcess } from '../server-process.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
+import { countOf } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { readCounters } from './perf-file.ts';
-import { countOf } from './plausible.ts';
 import { beyondBounds, unusable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
-import type { VisibleJvm } from './visible-jvm.ts';
+
+/** A JVM as its counters file and /proc show it. */
+export interface VisibleJvm {
+  /**
+   * In our own pid namespace. Undefined if not visible, e.g. in another container; then the JVM never gets a signal.
+   */
+  readonly pid?: number | undefined;
+  /** In the JVM's own, innermost pid namespace: the number in the names of its files. */
+  readonly nspid: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Field 22 of /proc/<pid>/stat; unique together with the pid. If given, no other process is accepted. */
+  readonly startTicks?: number | undefined;
+  /** Start time that the JVM reports, in milliseconds since 1970. */
+  readonly startedEpochMs?: number | undefined;
+  /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
+  readonly rootPath: string;
+  /**
+   * The JVM's /tmp as we reach it, which is HotSpot's folder for its sockets, regardless of java.io.tmpdir.
+   */
+  readonly tmpPath: string;
+  readonly collector?: Collector | undefined;
+  readonly jdkMajor?: number | undefined;
+  /** As in `FoundJvm`. */
+  readonly description: string;
+}
 
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
   /** Default `findJvm`. */

@@ -7,13 +7,13 @@ import type { Logger } from '../../base/logger.ts';
 import type { Config, JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
 import { type HttpKind, HttpSource } from './http-source.ts';
 import { JOLOKIA } from './jolokia.ts';
+import { createCredentialsReader } from './login.ts';
 import { PROMETHEUS } from './prometheus.ts';
-import { createCredentialsReader } from './server-credentials.ts';
 import { TOMCAT_JMXPROXY } from './tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from './tomcat-status.ts';
 import { WILDFLY } from './wildfly.ts';
 
-interface HttpSourceParts {
+export interface HttpSourceParts {
   readonly config: { readonly jvm: Pick<Config['jvm'], 'timeoutMs'> };
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,19 +1,67 @@
 /** Logs in by Basic or by Digest (RFC 7616, with MD5 or SHA-256 and `qop=auth`), and backs off after a refusal. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
+import { createKeyFileReader } from '../../base/key-file.ts';
+import type { Logger } from '../../base/logger.ts';
+import { decodeText } from '../../base/trusted-file.ts';
+import type { JvmHttpSource } from '../../config/config.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { type Credentials, isSame } from './server-credentials.ts';
 
-export interface DigestChallenge {
-  readonly algorithm: 'MD5' | 'SHA-256';
-  readonly realm: string;
-  readonly nonce: string;
-  readonly opaque: string | undefined;
-  /** The nonce has expired; the server did not check the password. */
-  readonly isStale: boolean;
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
 }
 
-export interface DigestRequest {
+export function isSame(a: Credentials | undefined, b: Credentials | undefined): boolean {
+  return a?.username === b?.username && a?.password === b?.password;
+}
+
+/** Returns the current credentials; undefined if none are configured. Rejects with `D2S_ERR_JVM_ACCESS`. */
+export type CredentialsReader = () => Promise<Credentials | undefined>;
+
+/** The file has nothing but the password; one line end after it is ignored. It takes precedence over `passwordEnv`. */
+export interface CredentialsOptions extends Pick<JvmHttpSource, 'username' | 'passwordFile' | 'passwordEnv'> {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const MAX_PASSWORD_BYTES = 4096;
+
+export function createCredentialsReader(options: CredentialsOptions): CredentialsReader {
+  const { username, passwordFile, passwordEnv, env, logger } = options;
+  if (username === undefined) return async () => undefined;
+  if (passwordFile !== undefined) {
+    const file = { key: 'jvm.http.passwordFile', file: passwordFile, maxBytes: MAX_PASSWORD_BYTES, logger };
+    const read = createKeyFileReader({ ...file, createError: unusable }, decodeText);
+    return async () => {
+      const password = (await read()).replace(/\r?\n$/, '');
+      return createCredentials(username, password, `${passwordFile} (jvm.http.passwordFile)`);
+    };
+  }
+  if (passwordEnv === undefined) return async () => undefined;
+  const where = `the environment variable ${passwordEnv} (jvm.http.passwordEnv)`;
+  return async () => createCredentials(username, env[passwordEnv], where);
+}
+
+function createCredentials(username: string, password: string | undefined, where: string): Credentials {
+  if (password === undefined || password === '') throw unusable(`There is no password in ${where}; put it there.`);
+  // A control character could end the header line in HTTP.
+  if (hasControls(username) || hasControls(password))
+    throw unusable(`The user (jvm.http.username), or the password in ${where}, contains a control character.`);
+  return { username, password };
+}
+
+function hasControls(text: string): boolean {
+  return [...text].some((char) => char < ' ' || char === '\x7f');
+}
+
+function unusable(message: string): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
+}
+
+type DigestChallenge = NonNullable<ReturnType<typeof parseDigestChallenge>>;
+
+interface DigestRequest {
   readonly method: 'GET' | 'POST';
   /** As in the request line, query included. */
   readonly target: string;
@@ -70,7 +118,7 @@ interface Challenge {
   readonly parameters: Map<string, string>;
 }
 
-function parseDigestChallenge({ scheme, parameters }: Challenge): DigestChallenge | undefined {
+function parseDigestChallenge({ scheme, parameters }: Challenge) {
   const nonce = parameters.get('nonce');
   const algorithm = (parameters.get('algorithm') ?? 'MD5').toUpperCase();
   const qop = (parameters.get('qop') ?? '').toLowerCase().split(/[\s,]+/);
@@ -81,8 +129,9 @@ function parseDigestChallenge({ scheme, parameters }: Challenge): DigestChalleng
     nonce,
     realm: parameters.get('realm') ?? '',
     opaque: parameters.get('opaque'),
+    /** The nonce has expired; the server did not check the password. */
     isStale: parameters.get('stale')?.toLowerCase() === 'true',
-  };
+  } as const;
 }
 
 /** `Digest a="1", b=2, Basic realm="x"` is two challenges: a token without `=` after it starts a new one. */
@@ -117,22 +166,15 @@ export type LoginRefusal = 'refused' | 'unanswerable';
 /** Result of a 401; `retry` means with a new `authorize`. */
 type LoginOutcome = 'retry' | LoginRefusal;
 
-/** How a source logs in. Keeps state from one exchange for the next. */
-export interface Login {
-  /** The value of `Authorization`, or undefined to send none. */
-  authorize(
-    request: Pick<DigestRequest, 'method' | 'target'>,
-    credentials: Credentials | undefined,
-  ): string | undefined;
-  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
-  accepted?(credentials: Credentials | undefined): void;
-}
+/** How a source logs in. */
+export type Login = Pick<DigestLogin, 'authorize' | 'challenged' | 'accepted'>;
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
 export const BASIC_LOGIN: Login = {
   authorize: (_request, credentials) =>
     credentials && `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`,
   challenged: () => 'refused',
+  accepted: () => undefined,
 };
 
 const CNONCE_BYTES = 16;
@@ -140,12 +182,13 @@ const CNONCE_BYTES = 16;
 const MAX_NONCE_COUNT = 0xffff_ffff;
 
 /** RFC 7616. Reuses one nonce with a growing count for many readings, so that a reading takes one request. */
-export class DigestLogin implements Login {
+export class DigestLogin {
   #challenge: DigestChallenge | undefined;
   #nonceCount = 0;
   /** The credentials that the server has accepted with this nonce. */
   #provenBy: Credentials | undefined;
 
+  /** The value of `Authorization`, or undefined to send none. */
   authorize(
     request: Pick<DigestRequest, 'method' | 'target'>,
     credentials: Credentials | undefined,
