@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hasHost, MAX_PORT } from './host-port.ts';
 import * as key from './schema-keys.ts';
-import type { Parsed } from './upstream-url.ts';
+import { bad, ok, type Parsed } from './upstream-url.ts';
 
 const HOOK_FORM = 'https://host[:port]/path?query or http://…, without user and fragment';
 const SMTP_FORM = 'smtp://host[:port] or smtps://host[:port], without user and path';
@@ -14,7 +14,7 @@ const ERRORS_FORM = 'a number above 0, below 1';
 export function parseHookUrl(written: string): Parsed<string> {
   const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:[/?][^\\#\s]*)?$/i.test(written) && URL.canParse(written);
   const isUsable = isPlain && hasHost(written, new URL(written));
-  return isUsable ? { kind: 'ok', value: new URL(written).href } : { kind: 'bad', expected: HOOK_FORM };
+  return isUsable ? ok(new URL(written).href) : bad(HOOK_FORM);
 }
 
 export interface MailServer {
@@ -77,7 +77,7 @@ export const alerts = key.section('restart', 'Messages when something breaks: se
   }),
   mail: key.section('restart', 'A mail for each message.', {
     smtp: key.optional(
-      key.checkedText(SMTP_FORM, (written) => parseMailServer(written) !== undefined),
+      key.parsedText((text) => (parseMailServer(text) === undefined ? bad(SMTP_FORM) : ok(text)), SMTP_FORM),
       'smtp://mail.example.org:587',
       'Mail server: `smtp://` (port 25; uses STARTTLS if offered, and always with a user) or `smtps://` (port 465). Absent: no mail.',
     ),

@@ -72,10 +72,10 @@ export function hideUrlSecrets(text: string): string {
   return shown.replace(/([?#]).+$/s, '$1[hidden]');
 }
 
-function ok<T>(value: T): Parsed<T> {
+export function ok<T>(value: T): Parsed<T> {
   return { kind: 'ok', value };
 }
 
-function bad(expected: string): Parsed<never> {
+export function bad(expected: string): Parsed<never> {
   return { kind: 'bad', expected };
 }
