@@ -39,9 +39,7 @@ export function parseMailServer(written: string): MailServer | undefined {
 
 const file = (example: string, description: string) =>
   // Refuses a secret given instead of the file's path: messages would show it.
-  key
-    .optionalText('the path of a file', /^(?!.*(?:: |=|-----BEGIN))[^\n]+$/, example, description)
-    .meta({ hide: 'value' });
+  key.hiddenText('the path of a file', /^(?!.*(?:: |=|-----BEGIN))[^\n]+$/, example, description);
 
 const rule = key
   .group('a group of name, p95, errors and minCalls', {

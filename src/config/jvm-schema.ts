@@ -13,17 +13,18 @@ const http = key
     ),
     url: key.optional(key.httpUrl(), 'http://127.0.0.1:8080/manager', 'URL to query; no other is contacted.'),
     username: key.optionalText('a user name', key.NOT_EMPTY, 'monitor', 'User name for the request.'),
-    passwordFile: key
-      .optionalText('a path', key.NOT_EMPTY, '/etc/d2-sidecar/jvm-password', 'File with the password of that user.')
-      .meta({ hide: 'value' }),
-    passwordEnv: key
-      .optionalText(
-        'the name of an environment variable',
-        key.NOT_EMPTY,
-        'JVM_PASSWORD',
-        'Environment variable with the password, instead of a file.',
-      )
-      .meta({ hide: 'value' }),
+    passwordFile: key.hiddenText(
+      'a path',
+      key.NOT_EMPTY,
+      '/etc/d2-sidecar/jvm-password',
+      'File with the password of that user.',
+    ),
+    passwordEnv: key.hiddenText(
+      'the name of an environment variable',
+      key.NOT_EMPTY,
+      'JVM_PASSWORD',
+      'Environment variable with the password, instead of a file.',
+    ),
     serverName: key.serverName('plant.example', 'the URL'),
     caFile: key.authoritiesFile('/etc/d2-sidecar/ca.pem'),
   })

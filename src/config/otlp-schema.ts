@@ -12,23 +12,19 @@ export const otlp = key
         'http://127.0.0.1:4318',
         'URL of the receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
       ),
-      headersFile: key
-        .optionalText(
-          'the path of a file',
-          // Refuses a header line given instead of the file's path: messages would show it.
-          /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
-          '/etc/d2-sidecar/otlp-headers',
-          'File of fields to send, such as `Authorization`: a line `Name: value` for each.',
-        )
-        .meta({ hide: 'value' }),
-      headersEnv: key
-        .optionalText(
-          'the name of an environment variable',
-          /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
-          'OTLP_FIELDS',
-          'Environment variable with such lines, instead of a file.',
-        )
-        .meta({ hide: 'value' }),
+      headersFile: key.hiddenText(
+        'the path of a file',
+        // Refuses a header line given instead of the file's path: messages would show it.
+        /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
+        '/etc/d2-sidecar/otlp-headers',
+        'File of fields to send, such as `Authorization`: a line `Name: value` for each.',
+      ),
+      headersEnv: key.hiddenText(
+        'the name of an environment variable',
+        /^[A-Za-z_][A-Za-z0-9_]{0,127}$/,
+        'OTLP_FIELDS',
+        'Environment variable with such lines, instead of a file.',
+      ),
       caFile: key.authoritiesFile('/etc/d2-sidecar/ca.pem'),
       timeout: key.duration('10s', 'Longest time for one request, retries included. At most `otlp.metrics.interval`.', {
         minMs: 100,

@@ -204,6 +204,11 @@ export function optionalText(form: string, pattern: RegExp, example: string, des
   return optional(text(form, pattern), example, description);
 }
 
+/** Messages do not show its value. */
+export function hiddenText(form: string, pattern: RegExp, example: string, description: string) {
+  return optionalText(form, pattern, example, description).meta({ hide: 'value' });
+}
+
 /** A path of one or more segments, in any form of outer slashes. */
 export function pathBelow(byDefault: string, description: string) {
   return text(`a path such as ${byDefault}`, /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
@@ -214,7 +219,7 @@ export function pathBelow(byDefault: string, description: string) {
 
 /** The path of a file with a certificate or key. Refuses the content of such a file, and never shows it. */
 export function pemFile(example: string, description: string) {
-  return optionalText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description).meta({ hide: 'value' });
+  return hiddenText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description);
 }
 
 /** The authorities that verify another server's certificate. */

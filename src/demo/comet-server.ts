@@ -7,14 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type WebSocket, WebSocketServer } from 'ws';
-import {
-  CALL_CHANNELS,
-  type CometCall,
-  type CometMessage,
-  encodeObjectChannel,
-  SAMPLE_BROWSERS,
-  SAMPLE_OBJECTS,
-} from './plant.ts';
+import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel } from './comet-message.ts';
+import { SAMPLE_BROWSERS, SAMPLE_OBJECTS } from './plant.ts';
 
 /** Below the application, as in the servlet specification. */
 export const LOGIN_PATH = 'j_security_check';

@@ -4,16 +4,9 @@
  */
 import { EventEmitter, once } from 'node:events';
 import { request, WebSocket } from 'undici';
+import { CALL_CHANNELS, COMET_PATH, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import { LOGIN_PATH } from './comet-server.ts';
-import {
-  CALL_CHANNELS,
-  COMET_PATH,
-  type CometMessage,
-  encodeObjectChannel,
-  SAMPLE_BROWSERS,
-  SAMPLE_OBJECTS,
-  type SampleBrowser,
-} from './plant.ts';
+import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, type SampleBrowser } from './plant.ts';
 import { pause, pick } from './random.ts';
 
 /** The calls of a browser. The last one is slow and fails at times. */

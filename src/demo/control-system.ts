@@ -15,9 +15,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { COMET_PATH } from './comet-message.ts';
 import { LOGIN_PATH, SampleComet, SampleLogins } from './comet-server.ts';
 import {
-  COMET_PATH,
   createAuthFields,
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,

@@ -11,16 +11,9 @@ import { type Authorities, createAuthoritiesReader } from '../../tls/authorities
 import { indicatedName } from '../../tls/server-name.ts';
 import { type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Advice, createStatusError, createWireError } from './http-errors.ts';
-import {
-  BASIC_LOGIN,
-  type Credentials,
-  type CredentialsReader,
-  DigestLogin,
-  type Login,
-  LoginBackOff,
-  type LoginRefusal,
-} from './login.ts';
-import { formatError } from './reading-builder.ts';
+import { formatError } from './json.ts';
+import { BASIC_LOGIN, DigestLogin, type Login, LoginBackOff, type LoginRefusal } from './login.ts';
+import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
 /** A request for values. */
 interface ServerRequest {

@@ -4,16 +4,8 @@
  */
 import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import {
-  entriesOf,
-  fieldOf,
-  formatError,
-  MAX_BEANS,
-  parseJson,
-  parseOptionalJson,
-  ReadingBuilder,
-  typeOfBean,
-} from './reading-builder.ts';
+import { entriesOf, fieldOf, formatError, parseJson, parseOptionalJson } from './json.ts';
+import { MAX_BEANS, ReadingBuilder, typeOfBean } from './reading-builder.ts';
 
 const REQUESTS = [
   { mbean: 'java.lang:type=Memory', attribute: ['HeapMemoryUsage', 'NonHeapMemoryUsage'] },

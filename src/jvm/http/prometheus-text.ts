@@ -1,6 +1,6 @@
 /** Parses the parts needed here of Prometheus's text format (version 0.0.4; OpenMetrics does not differ in them). */
 import type { JvmSourceError } from '../jvm-source.ts';
-import { formatError } from './reading-builder.ts';
+import { formatError } from './json.ts';
 
 /** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
 export interface Sample {

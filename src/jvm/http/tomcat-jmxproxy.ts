@@ -5,7 +5,8 @@
 import { type JvmReading, JvmSourceError } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
-import { formatError, MAX_BEANS, ReadingBuilder, typeOfBean } from './reading-builder.ts';
+import { formatError } from './json.ts';
+import { MAX_BEANS, ReadingBuilder, typeOfBean } from './reading-builder.ts';
 
 export const TOMCAT_JMXPROXY: HttpKind = {
   name: 'tomcat-jmxproxy',

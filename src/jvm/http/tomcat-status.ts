@@ -5,15 +5,8 @@
 import type { JvmReading } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
-import {
-  addUp,
-  fieldOf,
-  formatError,
-  MAX_BEANS,
-  type NamedUsage,
-  parseJson,
-  ReadingBuilder,
-} from './reading-builder.ts';
+import { fieldOf, formatError, parseJson } from './json.ts';
+import { addUp, MAX_BEANS, type NamedUsage, ReadingBuilder } from './reading-builder.ts';
 
 export const TOMCAT_STATUS: HttpKind = {
   name: 'tomcat-status',

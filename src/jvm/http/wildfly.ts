@@ -1,15 +1,8 @@
 /** The management API of WildFly and JBoss EAP over HTTP (standalone servers): one composite read of the MXBeans. */
 import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import {
-  entriesOf,
-  fieldOf,
-  formatError,
-  MAX_BEANS,
-  parseJson,
-  parseOptionalJson,
-  ReadingBuilder,
-} from './reading-builder.ts';
+import { entriesOf, fieldOf, formatError, parseJson, parseOptionalJson } from './json.ts';
+import { MAX_BEANS, ReadingBuilder } from './reading-builder.ts';
 
 /** Without `runtime`: its system properties may contain passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;

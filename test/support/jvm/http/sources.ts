@@ -1,7 +1,7 @@
 /** Creates sources over HTTP for tests, and reads them. */
 import { inspect } from 'node:util';
 import { createJvmGauges, joinJvmGauges } from '../../../../src/jvm/gauges.ts';
-import type { Credentials } from '../../../../src/jvm/http/login.ts';
+import type { Credentials } from '../../../../src/jvm/http/server-credentials.ts';
 import { type JvmReading, JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
 
 export function credentialsOf(username: string, password: string): () => Promise<Credentials> {

@@ -8,7 +8,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../../src/jvm/http/jolokia.ts';
-import { createCredentialsReader } from '../../../../src/jvm/http/login.ts';
+import { createCredentialsReader } from '../../../../src/jvm/http/server-credentials.ts';
 import { PROMETHEUS } from '../../../../src/jvm/http/prometheus.ts';
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';

@@ -3,7 +3,7 @@ import { renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CredentialsOptions, createCredentialsReader } from '../../../../src/jvm/http/login.ts';
+import { type CredentialsOptions, createCredentialsReader } from '../../../../src/jvm/http/server-credentials.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
 
 let folder: Folder;
