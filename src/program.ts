@@ -32,67 +32,54 @@ const RUNTIME_HOLES = describeHoles(process.versions.node);
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
   try {
-    return await runCommand(parseCommandLine(argv), env);
+    const command = parseCommandLine(argv);
+    const carryOut: (command: never, env: Environment) => Promise<number> = COMMANDS[command.kind];
+    return await carryOut(command as never, env);
   } catch (error) {
     return reportFailure(error);
   }
 }
 
-// Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo.
-async function runCommand(command: Command, env: Environment): Promise<number> {
-  switch (command.kind) {
-    case 'help':
-      processOutput.out((await import('./cli/help.ts')).HELP);
-      return 0;
-    case 'version':
-      processOutput.out(`${describeVersion()}\n`);
-      return 0;
-    case 'check': {
-      const { check } = await import('./cli/check.ts');
-      if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
-      const { flags, as, connects } = command;
-      return await check({ flags, env }, processOutput, { as, connects, isRoot: platform.userId() === 0 });
-    }
-    case 'learn':
-      return await startLearning(command.flags, command.minutes, env);
-    case 'demo':
-      return await (await import('./demo/demo.ts')).runDemo();
-    case 'health':
-      return await (await import('./cli/health.ts')).health(command, env, processOutput);
-    case 'drain':
-      return await (await import('./cli/drain.ts')).drain(command, env, processOutput);
-    case 'reload':
-      return await (await import('./cli/ask-sidecar.ts')).reload(command, env, processOutput);
-    case 'report':
-      return await (await import('./cli/report.ts')).report(command, env, processOutput);
-    case 'shutdown':
-      return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
-    case 'threads':
-      return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
-    case 'top':
-      return await (await import('./cli/top.ts')).top(command, env, terminalOutput, process);
-    case 'verdict':
-      return await (await import('./cli/top.ts')).verdict(command, env, processOutput);
-    case 'note':
-      return await (await import('./cli/ask-sidecar.ts')).note(command, env, processOutput);
-    case 'history':
-      return await (await import('./cli/ask-sidecar.ts')).backup(command, env, processOutput);
-    case 'alerts':
-      return await (await import('./cli/ask-sidecar.ts')).testAlerts(command, env, processOutput);
-    case 'silence':
-      return await (await import('./cli/ask-sidecar.ts')).silence(command, env, processOutput);
-    case 'summary':
-      return await (await import('./cli/summary.ts')).summary(command, env, processOutput);
-    case 'passwd':
-      return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
-    case 'print':
-      return print(command.name, processOutput);
-    case 'service':
-      return await (await import('./cli/service.ts')).service(command, env);
-    case 'serve':
-      return await start(command.flags, env);
-  }
-}
+/** Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo. */
+const COMMANDS: {
+  readonly [Kind in Command['kind']]: (
+    command: Extract<Command, { readonly kind: Kind }>,
+    env: Environment,
+  ) => Promise<number>;
+} = {
+  help: async () => {
+    processOutput.out((await import('./cli/help.ts')).HELP);
+    return 0;
+  },
+  version: async () => {
+    processOutput.out(`${describeVersion()}\n`);
+    return 0;
+  },
+  check: async ({ flags, as, connects }, env) => {
+    const { check } = await import('./cli/check.ts');
+    if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
+    return await check({ flags, env }, processOutput, { as, connects, isRoot: platform.userId() === 0 });
+  },
+  learn: ({ flags, minutes }, env) => startLearning(flags, minutes, env),
+  demo: async () => (await import('./demo/demo.ts')).runDemo(),
+  health: async (command, env) => (await import('./cli/health.ts')).health(command, env, processOutput),
+  drain: async (command, env) => (await import('./cli/drain.ts')).drain(command, env, processOutput),
+  reload: async (command, env) => (await import('./cli/ask-sidecar.ts')).reload(command, env, processOutput),
+  report: async (command, env) => (await import('./cli/report.ts')).report(command, env, processOutput),
+  shutdown: async (command, env) => (await import('./cli/drain.ts')).shutdown(command, env, processOutput),
+  threads: async (command, env) => (await import('./cli/threads.ts')).threads(command, env, processOutput),
+  top: async (command, env) => (await import('./cli/top.ts')).top(command, env, terminalOutput, process),
+  verdict: async (command, env) => (await import('./cli/top.ts')).verdict(command, env, processOutput),
+  note: async (command, env) => (await import('./cli/ask-sidecar.ts')).note(command, env, processOutput),
+  history: async (command, env) => (await import('./cli/ask-sidecar.ts')).backup(command, env, processOutput),
+  alerts: async (command, env) => (await import('./cli/ask-sidecar.ts')).testAlerts(command, env, processOutput),
+  silence: async (command, env) => (await import('./cli/ask-sidecar.ts')).silence(command, env, processOutput),
+  summary: async (command, env) => (await import('./cli/summary.ts')).summary(command, env, processOutput),
+  passwd: async (command) => (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput),
+  print: async ({ name }) => print(name, processOutput),
+  service: async (command, env) => (await import('./cli/service.ts')).service(command, env),
+  serve: ({ flags }, env) => start(flags, env),
+};
 
 async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   setFlagsFromString(V8_FLAGS);

@@ -59,6 +59,7 @@ function adviseOnProcess(process: ServerProcess | undefined): string | undefined
 
 /** The default source: the counters file, overlaid with values from the attach socket if there is one. */
 export class LocalSource implements JvmSource {
+  readonly boundsHit: ReadonlyMap<string, number>;
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
@@ -67,16 +68,13 @@ export class LocalSource implements JvmSource {
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
     this.#counters = counters;
+    this.boundsHit = counters.boundsHit;
     this.#attach = attach;
     this.#logger = logger;
   }
 
   get name(): string {
     return this.#attach.isApplied ? 'hsperfdata+attach' : 'hsperfdata';
-  }
-
-  get boundsHit(): ReadonlyMap<string, number> {
-    return this.#counters.boundsHit;
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {

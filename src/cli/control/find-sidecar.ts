@@ -1,7 +1,4 @@
-/**
- * Finds the sidecar that a command is for: the installed service's, then those of this user. Root finds those of all
- * users.
- */
+/** Finds the sidecar that a command is for: the installed service's, then those of this user, for root of all users. */
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';

@@ -56,6 +56,7 @@ export interface LineFileLimits {
 }
 
 export class LineFile {
+  waitingBytes = 0;
   readonly #counts: LineCounts;
   readonly #logger: Logger;
   readonly #retryMs: number;
@@ -72,7 +73,6 @@ export class LineFile {
   readonly #lines: Buffer[] = [];
   /** Bytes of the first line that are written already. */
   #writtenOfFirst = 0;
-  #waitingBytes = 0;
   #work: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The timer waits for a retry. */
@@ -95,23 +95,19 @@ export class LineFile {
     this.#begin();
   }
 
-  get waitingBytes(): number {
-    return this.#waitingBytes;
-  }
-
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
     const bytes = Buffer.from(line);
-    if (this.#isClosed || this.#waitingBytes + bytes.length > this.#maxWaitingBytes) {
+    if (this.#isClosed || this.waitingBytes + bytes.length > this.#maxWaitingBytes) {
       this.#countLost(1);
       return;
     }
     this.#lines.push(bytes);
-    this.#waitingBytes += bytes.length;
+    this.waitingBytes += bytes.length;
     if (this.#work !== undefined) return;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
     // Sooner under heavy traffic, but not before a retry is due.
-    else if (this.#waitingBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
+    else if (this.waitingBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
   }
 
   /** Call it after the file has been moved away: the next batch goes to a new file. No line is lost. */
@@ -137,7 +133,7 @@ export class LineFile {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#countLost(this.#lines.splice(0).length);
-    this.#waitingBytes = 0;
+    this.waitingBytes = 0;
     // Closing can block for the same reasons as writing.
     await Promise.race([this.#closeHandle(), isLate]);
   }
@@ -147,7 +143,7 @@ export class LineFile {
     this.#begin();
     await this.#work;
     // A full FIFO may have a reader that is still reading.
-    while (this.#waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
+    while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
       await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
       await this.#work;
     }
@@ -162,7 +158,7 @@ export class LineFile {
       this.#work = undefined;
       if (this.#isOver) return;
       this.#isRetryDue = retryMs !== undefined;
-      const waitMs = retryMs ?? (this.#waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
+      const waitMs = retryMs ?? (this.waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
       if (waitMs !== undefined) this.#timer = setTimeout(() => this.#begin(), waitMs).unref();
     });
   }
@@ -272,14 +268,14 @@ export class LineFile {
       line = this.#lines[count];
     }
     this.#lines.splice(0, count);
-    this.#waitingBytes -= bytes;
+    this.waitingBytes -= bytes;
     this.#counts.written += count;
   }
 
   /** Drops the rest of a partly written line, since its beginning is in the file that is being left. */
   #dropTornLine(): void {
     if (this.#writtenOfFirst === 0) return;
-    this.#waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
+    this.waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
     this.#writtenOfFirst = 0;
     this.#countLost(1);
   }

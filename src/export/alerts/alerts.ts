@@ -129,10 +129,7 @@ export class Alerts {
     await Promise.all(this.outboxes.map((outbox) => outbox.settled()));
   }
 
-  /**
-   * Sends one message now, beside those that wait. `text`: what the receiver answered, or why it did not get the message.
-   * Never rejects.
-   */
+  /** Sends one message now, beside those that wait. `text`: the receiver's answer, or why it has none. Never rejects. */
   async test() {
     const { clock } = this.#options;
     const [application = ''] = this.#sources?.applications.map(({ name }) => name) ?? [];

@@ -150,10 +150,11 @@ const DELAY_MS = 5_000;
 
 /** Pushes spans from a bounded queue, every few seconds, or sooner when a request is full. */
 export class SpanPush implements SpanExporter {
+  /** Spans that are queued or being sent. */
+  waiting = 0;
   readonly #numbers: SignalNumbers;
   readonly #exporter: CountedExporter<ReadableSpan[], object>;
   readonly #processor: BatchSpanProcessor;
-  #waiting = 0;
 
   constructor({ receiver, numbers, userAgent, clock, delayMs = DELAY_MS }: Sending & { readonly delayMs?: number }) {
     this.#numbers = numbers;
@@ -171,25 +172,20 @@ export class SpanPush implements SpanExporter {
     });
   }
 
-  /** Spans that are queued or being sent. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
   /** Creates no span when the queue is full. */
   readonly take = (createSpan: () => ReadableSpan): void => {
-    if (this.#waiting >= MAX_WAITING_SPANS) {
+    if (this.waiting >= MAX_WAITING_SPANS) {
       this.#numbers.items.dropped += 1;
       return;
     }
     const span = createSpan();
-    this.#waiting += 1;
+    this.waiting += 1;
     this.#processor.onEnd(span);
   };
 
   export(spans: ReadableSpan[], onResult: (result: ExportResult) => void): void {
     this.#exporter.export(spans, (result) => {
-      this.#waiting -= spans.length;
+      this.waiting -= spans.length;
       onResult(result);
     });
   }

@@ -32,9 +32,7 @@ export interface VisibleJvm {
   readonly startedEpochMs?: number | undefined;
   /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
   readonly rootPath: string;
-  /**
-   * The JVM's /tmp as we reach it, which is HotSpot's folder for its sockets, regardless of java.io.tmpdir.
-   */
+  /** The JVM's /tmp as we reach it, which is HotSpot's folder for its sockets, regardless of java.io.tmpdir. */
   readonly tmpPath: string;
   readonly collector?: Collector | undefined;
   readonly jdkMajor?: number | undefined;
@@ -66,6 +64,7 @@ export class HsperfdataSource implements JvmSource {
   readonly #options: HsperfdataOptions;
   readonly #clock: Clock;
   readonly #bounds = new SearchBounds();
+  readonly boundsHit: ReadonlyMap<string, number> = this.#bounds.hits;
   #current: Current | undefined;
   /** The JVM of the last reading; undefined before the first one and after a failed one. */
   found: VisibleJvm | undefined;
@@ -75,10 +74,6 @@ export class HsperfdataSource implements JvmSource {
   constructor(options: HsperfdataOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-  }
-
-  get boundsHit(): ReadonlyMap<string, number> {
-    return this.#bounds.hits;
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
