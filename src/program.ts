@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { describeHoles } from './base/advisories.ts';
 import { BUILD } from './base/build.ts';
 import { ConfigError, isErrno, SidecarError } from './base/errors.ts';
+import { LogOutput } from './base/log-output.ts';
 import type { Logger } from './base/logger.ts';
 import { platform } from './base/platform/platform.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
-import { describeError, reportCrashes } from './cli/crash.ts';
 import { EXIT_FAILED, EXIT_USAGE, flushOutput, processOutput, terminalOutput } from './cli/output.ts';
 import { print } from './cli/print.ts';
 import { findDebugger } from './cli/stray-signals.ts';
@@ -166,7 +166,7 @@ function reportFailure(error: unknown): number {
   // Exit code 64 (configuration) takes precedence over 1 (file).
   if (error instanceof AggregateError) return Math.max(...error.errors.map(reportFailure));
   if (!(error instanceof SidecarError)) {
-    // Not a SidecarError, so a bug in this program: print where it was thrown.
+    // A bug in this program: print where it was thrown.
     processOutput.err(`d2-sidecar: ended by an unexpected error: ${describeError(error)}\n`);
     return EXIT_FAILED;
   }
@@ -186,4 +186,62 @@ export async function runProgram(): Promise<never> {
   const exitCode = await run(process.argv.slice(2), process.env);
   await flushOutput();
   process.exit(exitCode);
+}
+
+const STANDARD_ERROR = 2;
+
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+/** A line of `Error.stack`: function, file, line and column, in V8's format. */
+const FRAME =
+  /^ {4}at (?:[\w$.#<>[\] -]{1,200} \()?(?:(?:file:|node:|\/|[A-Z]:\\)[^\s()]{1,400}:\d+:\d+|<anonymous>|index \d+)\)?$/;
+
+const MAX_FRAMES = 20;
+const MAX_WARNING_FRAMES = 3;
+const MAX_CAUSES = 3;
+
+/**
+ * `TypeError ERR_X, caused by SyntaxError`, then lines of the stack. The message and the other members of an unexpected
+ * error are never shown: parsers put their input into them, and that may be a client's password.
+ */
+function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
+  return [describeKinds(thrown), ...parseFrames(thrown).slice(0, maxFrames)].join('\n');
+}
+
+/** From now on, prints unhandled errors and warnings without their messages. An error ends the process with code 1. */
+function reportCrashes(): void {
+  // A pipe that is full or closed must not keep the process from ending, and a warning must not end it.
+  const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
+  process.on('uncaughtException', (thrown: unknown) => {
+    output.write(`d2-sidecar: ended by an unexpected error: ${describeError(thrown)}\n`);
+    process.exit(EXIT_FAILED);
+  });
+  // Node's own listener prints messages: a deprecated call may be shown with the URL that it was given.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    output.write(`d2-sidecar: warning: ${describeError(warning, MAX_WARNING_FRAMES)}\n`);
+  });
+}
+
+function describeKinds(thrown: unknown): string {
+  const kinds: string[] = [];
+  for (let one = thrown; kinds.length <= MAX_CAUSES; one = one.cause) {
+    if (!(one instanceof Error)) {
+      if (kinds.length === 0) kinds.push(`a value of the type ${typeof one}`);
+      break;
+    }
+    const name = NAME.test(one.name) ? one.name : 'Error';
+    const code = 'code' in one && typeof one.code === 'string' && CODE.test(one.code) ? ` ${one.code}` : '';
+    kinds.push(`${name}${code}`);
+  }
+  return kinds.join(', caused by ');
+}
+
+function parseFrames(thrown: unknown): string[] {
+  if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return [];
+  const { message, stack } = thrown;
+  // The message comes before the frames, and may have lines that look like frames.
+  const messageAt = stack.indexOf(message);
+  const frames = messageAt < 0 ? stack : stack.slice(messageAt + message.length);
+  return frames.split('\n').filter((line) => FRAME.test(line));
 }

@@ -80,12 +80,7 @@ function selectMax(
 }
 
 /** Without generations, its only pool is the heap. With generations it has two others, without known values. */
-function layShenandoah(
-  pools: Map<string, PoolUsage>,
-  heap: MemoryUsage,
-  jvm: LiveJvm,
-  flags: FlagsInfo | undefined,
-): void {
+function layShenandoah(pools: Map<string, PoolUsage>, heap: MemoryUsage, jvm: LiveJvm, flags: FlagsInfo | undefined) {
   if (hasOnePool(jvm, flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
   else pools.delete(SHENANDOAH);
 }
@@ -97,10 +92,7 @@ function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolea
   return jdkMajor !== undefined && jdkMajor <= SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK ? true : undefined;
 }
 
-function nonHeapPoolsOf(
-  { metaspace, codeHeaps = [], flags }: LiveValues,
-  jvm: LiveJvm,
-): ReadonlyMap<string, MemoryUsage> {
+function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, jvm: LiveJvm) {
   const pools = new Map<string, MemoryUsage>();
   if (metaspace !== undefined) {
     const { classSpace, ...both } = metaspace;
