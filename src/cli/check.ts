@@ -164,17 +164,13 @@ function checkControlFolder({ control: { socket } }: Config): void {
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
-async function findUnwritable(
-  { state, history, accessLog, diagnosis }: Config,
-  folders: readonly string[],
-): Promise<readonly string[]> {
+async function findUnwritable({ state, history, accessLog, diagnosis }: Config, folders: readonly string[]) {
   const { folder } = diagnosis.threads;
   const isMade = (file: string) => folders.includes(path.dirname(file)) && !existsSync(path.dirname(file));
-  const findLinkObstacle = (file: string) =>
-    resolveTrusted(file).then(
-      () => undefined,
-      (cause: unknown) => `${file}: ${describeFileError(cause)}`,
-    );
+  const findLinkObstacle = async (file: string) => {
+    const found = await resolveTrusted(file).catch((cause: unknown) => `${file}: ${describeFileError(cause)}`);
+    return typeof found === 'string' ? found : undefined;
+  };
   const found = [
     ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
     ['state.file: cannot be saved', state.file && !isMade(state.file) && (await findObstacle(state.file))],

@@ -5,11 +5,6 @@
  */
 import type { MemoryUsage } from '../jvm-source.ts';
 
-interface SpaceInfo {
-  readonly used: number;
-  readonly committed: number;
-}
-
 /**
  * Serial, Parallel: exact bytes, of one survivor space only, as in the MXBean. G1: whole KiB, including the regions
  * being filled, which the MXBean leaves out. ZGC: whole MiB, as it allocates them. Shenandoah: whole KiB, and absent
@@ -68,7 +63,7 @@ function parseGeneration(text: string, name: string) {
 }
 
 /** ` eden space 13248K,  21% used [start, top, end)`; Serial's old generation in JDK 17 has one more address. */
-function parseSpace(text: string, name: string): SpaceInfo | undefined {
+function parseSpace(text: string, name: string) {
   const addresses = `\\[${ADDRESS}, ?${ADDRESS}, ?(?:0x[0-9a-f]{8,16}, ?)?${ADDRESS}\\)`;
   const match = onlyMatch(text, `^ *${name} +space (\\d{1,12})K, +\\d{1,3}% used ${addresses}$`);
   if (match === undefined) return undefined;
