@@ -10,7 +10,7 @@ import type { ServerProcess } from '../server-reading.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
 import { countOf } from './counters.ts';
-import { findJvm, type FindJvmOptions, type FoundJvm, listenersOf } from './find-jvm.ts';
+import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { readCounters } from './perf-file.ts';
