@@ -108,9 +108,6 @@ function formatUserName(username: string): string {
 /** The credentials were refused, or no challenge can be answered. */
 export type LoginRefusal = 'refused' | 'unanswerable';
 
-/** Result of a 401; `retry` means with a new `authorize`. */
-type LoginOutcome = 'retry' | LoginRefusal;
-
 /** How a source logs in. */
 export type Login = Pick<DigestLogin, 'authorize' | 'challenged' | 'accepted'>;
 
@@ -145,7 +142,8 @@ export class DigestLogin {
     return answerChallenge(this.#challenge, credentials, { ...request, nonceCount: this.#nonceCount, cnonce });
   }
 
-  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome {
+  /** Result of a 401; `retry` means with a new `authorize`. */
+  challenged(fields: readonly string[], credentials: Credentials | undefined): 'retry' | LoginRefusal {
     const last = this.#challenge;
     const next = selectChallenge(fields);
     const wasProven = this.#provenBy !== undefined && isSame(this.#provenBy, credentials);
