@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8';
 import { describeHoles } from './base/advisories.ts';
 import { BUILD } from './base/build.ts';
 import { ConfigError, isErrno, SidecarError } from './base/errors.ts';
+import { LogOutput } from './base/log-output.ts';
 import type { Logger } from './base/logger.ts';
 import { platform } from './base/platform/platform.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
-import { describeError, reportCrashes } from './cli/crash.ts';
 import { EXIT_FAILED, EXIT_USAGE, flushOutput, processOutput, terminalOutput } from './cli/output.ts';
 import { print } from './cli/print.ts';
 import { findDebugger } from './cli/stray-signals.ts';
@@ -32,71 +32,54 @@ const RUNTIME_HOLES = describeHoles(process.versions.node);
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
   try {
-    return await runCommand(parseCommandLine(argv), env);
+    const command = parseCommandLine(argv);
+    const carryOut: (command: never, env: Environment) => Promise<number> = COMMANDS[command.kind];
+    return await carryOut(command as never, env);
   } catch (error) {
     return reportFailure(error);
   }
 }
 
-// Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo.
-async function runCommand(command: Command, env: Environment): Promise<number> {
-  switch (command.kind) {
-    case 'help':
-      processOutput.out((await import('./cli/help.ts')).HELP);
-      return 0;
-    case 'version':
-      processOutput.out(`${describeVersion()}\n`);
-      return 0;
-    case 'check': {
-      const { check } = await import('./cli/check.ts');
-      if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
-      const isRoot = platform.userId() === 0;
-      return await check({ flags: command.flags, env }, processOutput, {
-        as: command.as,
-        isRoot,
-        connects: command.connects,
-      });
-    }
-    case 'learn':
-      return await startLearning(command.flags, command.minutes, env);
-    case 'demo':
-      return await (await import('./demo/demo.ts')).runDemo();
-    case 'health':
-      return await (await import('./cli/health.ts')).health(command, env, processOutput);
-    case 'drain':
-      return await (await import('./cli/drain.ts')).drain(command, env, processOutput);
-    case 'reload':
-      return await (await import('./cli/reload.ts')).reload(command, env, processOutput);
-    case 'report':
-      return await (await import('./cli/report.ts')).report(command, env, processOutput);
-    case 'shutdown':
-      return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
-    case 'threads':
-      return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
-    case 'top':
-      return await (await import('./cli/top.ts')).top(command, env, terminalOutput, process);
-    case 'verdict':
-      return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
-    case 'note':
-      return await (await import('./cli/history.ts')).note(command, env, processOutput);
-    case 'history':
-      return await (await import('./cli/history.ts')).backup(command, env, processOutput);
-    case 'alerts':
-      return await (await import('./cli/alerts.ts')).testAlerts(command, env, processOutput);
-    case 'silence':
-      return await (await import('./cli/alerts.ts')).silence(command, env, processOutput);
-    case 'summary':
-      return await (await import('./cli/summary.ts')).summary(command, env, processOutput);
-    case 'passwd':
-      return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
-    case 'print':
-      return print(command.name, processOutput);
-    case 'service':
-      return await (await import('./cli/service.ts')).service(command, env);
-    case 'serve':
-      return await start(command.flags, env);
-  }
-}
+/** Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo. */
+const COMMANDS: {
+  readonly [Kind in Command['kind']]: (
+    command: Extract<Command, { readonly kind: Kind }>,
+    env: Environment,
+  ) => Promise<number>;
+} = {
+  help: async () => {
+    processOutput.out((await import('./cli/help.ts')).HELP);
+    return 0;
+  },
+  version: async () => {
+    processOutput.out(`${describeVersion()}\n`);
+    return 0;
+  },
+  check: async ({ flags, as, connects }, env) => {
+    const { check } = await import('./cli/check.ts');
+    if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
+    return await check({ flags, env }, processOutput, { as, connects, isRoot: platform.userId() === 0 });
+  },
+  learn: ({ flags, minutes }, env) => startLearning(flags, minutes, env),
+  demo: async () => (await import('./demo/demo.ts')).runDemo(),
+  health: async (command, env) => (await import('./cli/health.ts')).health(command, env, processOutput),
+  drain: async (command, env) => (await import('./cli/drain.ts')).drain(command, env, processOutput),
+  reload: async (command, env) => (await import('./cli/ask-sidecar.ts')).reload(command, env, processOutput),
+  report: async (command, env) => (await import('./cli/report.ts')).report(command, env, processOutput),
+  shutdown: async (command, env) => (await import('./cli/drain.ts')).shutdown(command, env, processOutput),
+  threads: async (command, env) => (await import('./cli/threads.ts')).threads(command, env, processOutput),
+  top: async (command, env) => (await import('./cli/top.ts')).top(command, env, terminalOutput, process),
+  verdict: async (command, env) => (await import('./cli/top.ts')).verdict(command, env, processOutput),
+  note: async (command, env) => (await import('./cli/ask-sidecar.ts')).note(command, env, processOutput),
+  history: async (command, env) => (await import('./cli/ask-sidecar.ts')).backup(command, env, processOutput),
+  alerts: async (command, env) => (await import('./cli/ask-sidecar.ts')).testAlerts(command, env, processOutput),
+  silence: async (command, env) => (await import('./cli/ask-sidecar.ts')).silence(command, env, processOutput),
+  summary: async (command, env) => (await import('./cli/summary.ts')).summary(command, env, processOutput),
+  passwd: async (command) => (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput),
+  print: async ({ name }) => print(name, processOutput),
+  service: async (command, env) => (await import('./cli/service.ts')).service(command, env),
+  serve: ({ flags }, env) => start(flags, env),
+};
 
 async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   setFlagsFromString(V8_FLAGS);
@@ -183,7 +166,7 @@ function reportFailure(error: unknown): number {
   // Exit code 64 (configuration) takes precedence over 1 (file).
   if (error instanceof AggregateError) return Math.max(...error.errors.map(reportFailure));
   if (!(error instanceof SidecarError)) {
-    // Not a SidecarError, so a bug in this program: print where it was thrown.
+    // A bug in this program: print where it was thrown.
     processOutput.err(`d2-sidecar: ended by an unexpected error: ${describeError(error)}\n`);
     return EXIT_FAILED;
   }
@@ -203,4 +186,62 @@ export async function runProgram(): Promise<never> {
   const exitCode = await run(process.argv.slice(2), process.env);
   await flushOutput();
   process.exit(exitCode);
+}
+
+const STANDARD_ERROR = 2;
+
+const NAME = /^[A-Za-z][A-Za-z0-9]{0,63}$/;
+const CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
+/** A line of `Error.stack`: function, file, line and column, in V8's format. */
+const FRAME =
+  /^ {4}at (?:[\w$.#<>[\] -]{1,200} \()?(?:(?:file:|node:|\/|[A-Z]:\\)[^\s()]{1,400}:\d+:\d+|<anonymous>|index \d+)\)?$/;
+
+const MAX_FRAMES = 20;
+const MAX_WARNING_FRAMES = 3;
+const MAX_CAUSES = 3;
+
+/**
+ * `TypeError ERR_X, caused by SyntaxError`, then lines of the stack. The message and the other members of an unexpected
+ * error are never shown: parsers put their input into them, and that may be a client's password.
+ */
+function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
+  return [describeKinds(thrown), ...parseFrames(thrown).slice(0, maxFrames)].join('\n');
+}
+
+/** From now on, prints unhandled errors and warnings without their messages. An error ends the process with code 1. */
+function reportCrashes(): void {
+  // A pipe that is full or closed must not keep the process from ending, and a warning must not end it.
+  const output = new LogOutput(STANDARD_ERROR, () => process.stderr);
+  process.on('uncaughtException', (thrown: unknown) => {
+    output.write(`d2-sidecar: ended by an unexpected error: ${describeError(thrown)}\n`);
+    process.exit(EXIT_FAILED);
+  });
+  // Node's own listener prints messages: a deprecated call may be shown with the URL that it was given.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    output.write(`d2-sidecar: warning: ${describeError(warning, MAX_WARNING_FRAMES)}\n`);
+  });
+}
+
+function describeKinds(thrown: unknown): string {
+  const kinds: string[] = [];
+  for (let one = thrown; kinds.length <= MAX_CAUSES; one = one.cause) {
+    if (!(one instanceof Error)) {
+      if (kinds.length === 0) kinds.push(`a value of the type ${typeof one}`);
+      break;
+    }
+    const name = NAME.test(one.name) ? one.name : 'Error';
+    const code = 'code' in one && typeof one.code === 'string' && CODE.test(one.code) ? ` ${one.code}` : '';
+    kinds.push(`${name}${code}`);
+  }
+  return kinds.join(', caused by ');
+}
+
+function parseFrames(thrown: unknown): string[] {
+  if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return [];
+  const { message, stack } = thrown;
+  // The message comes before the frames, and may have lines that look like frames.
+  const messageAt = stack.indexOf(message);
+  const frames = messageAt < 0 ? stack : stack.slice(messageAt + message.length);
+  return frames.split('\n').filter((line) => FRAME.test(line));
 }

@@ -29,10 +29,12 @@ class ConnectionFault extends Error {}
 /** Prints what it found, failures to standard error. Returns the exit code: 1 if something failed. */
 export async function checkConnection(config: Config, output: Output, clock: Clock = systemClock): Promise<number> {
   let exitCode = 0;
-  const print = (text: string) => output.out(`# ${text}\n`);
-  const attempt = async (check: () => Promise<void>): Promise<boolean> => {
+  const printAll = async (findings: AsyncIterable<string>) => {
+    for await (const text of findings) output.out(`# ${text}\n`);
+  };
+  const attempt = async (findings: AsyncIterable<string>): Promise<boolean> => {
     try {
-      await showProgress(output.err, 'trying the upstream', check());
+      await showProgress(output.err, 'trying the upstream', printAll(findings));
       return true;
     } catch (cause) {
       if (!(cause instanceof ConnectionFault)) throw cause;
@@ -41,43 +43,41 @@ export async function checkConnection(config: Config, output: Output, clock: Clo
       return false;
     }
   };
-  if (await attempt(() => tryUpstream(config, clock, print))) {
-    for (const application of config.applications) {
-      await attempt(() => tryApplication(config, application, clock, print));
-    }
+  if (await attempt(tryUpstream(config, clock))) {
+    for (const application of config.applications) await attempt(tryApplication(config, application, clock));
   }
-  if (config.jvm.source !== 'none' && config.jvm.http !== undefined) await attempt(() => tryJvm(config, clock, print));
+  if (config.jvm.source !== 'none' && config.jvm.http !== undefined) await attempt(tryJvm(config, clock));
   if (hasReceivers(config.alerts)) {
     const { createChannels } = await import('../export/alerts/alerts.ts');
-    for (const channel of await createChannels(config.alerts, SILENT)) await attempt(() => tryReceiver(channel, print));
+    for (const channel of await createChannels(config.alerts, SILENT)) await attempt(tryReceiver(channel));
   }
   return exitCode;
 }
 
 /** Without a message: `d2-sidecar alerts test` sends one. */
-async function tryReceiver({ name, verify }: Channel, print: (text: string) => void): Promise<void> {
+async function* tryReceiver({ name, verify }: Channel): AsyncGenerator<string> {
   try {
     const answer = await verify(AbortSignal.timeout(ANSWER_TIMEOUT_MS));
-    print(`alerts.${name}: the receiver can be reached, and answers: ${answer}`);
+    yield `alerts.${name}: the receiver can be reached, and answers: ${answer}`;
   } catch (cause) {
     throw new ConnectionFault(`alerts.${name}: ${cause instanceof Error ? cause.message : codeOf(cause)}`);
   }
 }
 
-async function tryUpstream(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {
+async function* tryUpstream(config: Config, clock: Clock): AsyncGenerator<string> {
   const { upstream } = config;
   const { host } = upstream;
   if (net.isIP(host) === 0) {
     const addresses = await lookup(host, { all: true }).catch((cause: unknown) => {
       throw new ConnectionFault(`upstream.url: no address is found for the name ${host} (${codeOf(cause)})`);
     });
-    print(`upstream.url: ${host} is ${addresses.map(({ address }) => address).join(', ')}`);
+    yield `upstream.url: ${host} is ${addresses.map(({ address }) => address).join(', ')}`;
   }
   const startNs = clock.nowNs();
   const socket = await open(config, clock);
   const tookMs = Math.round((clock.nowNs() - startNs) / NS_PER_MS);
-  print(`upstream.url: ${formatHostPort(upstream)} accepts a connection, in ${tookMs} ms`);
-  if (socket instanceof TLSSocket) print(describeTls(socket, clock));
+  yield `upstream.url: ${formatHostPort(upstream)} accepts a connection, in ${tookMs} ms`;
+  if (socket instanceof TLSSocket) yield describeTls(socket, clock);
   socket.destroy();
 }
 
@@ -123,12 +123,7 @@ function describeTls(socket: TLSSocket, clock: Clock): string {
 }
 
 /** One GET; any answer below 500 is one of an application. */
-async function tryApplication(
-  config: Config,
-  application: string,
-  clock: Clock,
-  print: (text: string) => void,
-): Promise<void> {
+async function* tryApplication(config: Config, application: string, clock: Clock): AsyncGenerator<string> {
   const { host, port } = config.upstream;
   const path = application === '' ? '/' : `/${application}/`;
   const socket = await open(config, clock);
@@ -151,7 +146,7 @@ async function tryApplication(
   const { statusCode = 0, headers } = answer;
   const text = `${what} is answered with ${statusCode}${describeStatus(statusCode, headers.location)}`;
   if (statusCode >= 500) throw new ConnectionFault(text);
-  print(text);
+  yield text;
 }
 
 function describeSilence(what: string, cause: Error): string {
@@ -169,11 +164,11 @@ function describeStatus(status: number, location: string | undefined): string {
   return '';
 }
 
-async function tryJvm(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {
+async function* tryJvm(config: Config, clock: Clock): AsyncGenerator<string> {
   const source = await createJvmSource({ config, clock, logger: SILENT, env: process.env });
   try {
     await source?.read(AbortSignal.timeout(config.jvm.timeoutMs));
-    print(`jvm: read from ${source?.name}`);
+    yield `jvm: read from ${source?.name}`;
   } catch (cause) {
     throw new ConnectionFault(`jvm: ${cause instanceof SidecarError ? cause.message : codeOf(cause)}`);
   } finally {

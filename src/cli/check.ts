@@ -109,19 +109,13 @@ async function findUnreadable({ flags, env }: ConfigSources): Promise<readonly S
   }
 }
 
-interface Findings {
-  /** Errors that prevent a start, or that make the monitoring port refuse everybody. */
-  readonly errors: readonly SidecarError[];
-  /** Problems that do not prevent a start; each begins with its key. */
-  readonly warnings: readonly string[];
-  readonly readers: readonly ListedReader[];
-}
-
 const MAX_BYTES = 1024 * 1024;
 
 /** `folders`: those that a start makes. */
-export async function checkFiles(config: Config, folders: readonly string[] = []): Promise<Findings> {
+export async function checkFiles(config: Config, folders: readonly string[] = []) {
+  /** They prevent a start, or make the monitoring port refuse everybody. */
   const errors: SidecarError[] = [];
+  /** Problems that do not prevent a start; each begins with its key. */
   const warnings: string[] = [];
   const collect = async (check: () => Promise<unknown>) => {
     try {
@@ -170,17 +164,13 @@ function checkControlFolder({ control: { socket } }: Config): void {
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
-async function findUnwritable(
-  { state, history, accessLog, diagnosis }: Config,
-  folders: readonly string[],
-): Promise<readonly string[]> {
+async function findUnwritable({ state, history, accessLog, diagnosis }: Config, folders: readonly string[]) {
   const { folder } = diagnosis.threads;
   const isMade = (file: string) => folders.includes(path.dirname(file)) && !existsSync(path.dirname(file));
-  const findLinkObstacle = (file: string) =>
-    resolveTrusted(file).then(
-      () => undefined,
-      (cause: unknown) => `${file}: ${describeFileError(cause)}`,
-    );
+  const findLinkObstacle = async (file: string) => {
+    const found = await resolveTrusted(file).catch((cause: unknown) => `${file}: ${describeFileError(cause)}`);
+    return typeof found === 'string' ? found : undefined;
+  };
   const found = [
     ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
     ['state.file: cannot be saved', state.file && !isMade(state.file) && (await findObstacle(state.file))],
@@ -210,19 +200,16 @@ function runtimeFiles({ alerts, jvm, otlp }: Config): readonly { readonly key: s
   return Object.entries(files).flatMap(([key, file]) => (file === undefined ? [] : [{ key, file }]));
 }
 
-/** These exist on POSIX only, so Node's types declare them as optional. */
-interface PosixProcess {
-  initgroups(user: string | number, group: string | number): void;
-  setgid(group: string | number): void;
-  setuid(user: string | number): void;
-}
-
 /**
  * Irreversibly switches this process to the user `name` (a name or a number) and all groups of that user. `group`: the
  * main group; default: the user's own. Throws if user or group do not exist, or if this process may not switch.
  */
 function becomeUser(name: string, group?: string): void {
-  const { initgroups, setgid, setuid } = process as unknown as PosixProcess;
+  // Node's types do not promise them, since Windows has none.
+  const { initgroups, setgid, setuid } = process as unknown as Record<
+    'initgroups' | 'setgid' | 'setuid',
+    (...ids: unknown[]) => void
+  >;
   const gid = group === undefined ? groupOf(name) : parseId(group);
   initgroups(parseId(name), gid);
   setgid(gid);

@@ -7,10 +7,12 @@ import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import type { HostPort } from '../config/config.ts';
 import { parseDurationMs } from '../config/duration.ts';
+import type { Environment } from '../config/environment.ts';
 import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
 import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
+import type { Output } from './output.ts';
 import { isPrinted, PRINTED } from './print.ts';
 
 /** What a sidecar starts with, or which running one a command is for (cli/control/find-sidecar.ts). */
@@ -103,6 +105,13 @@ const TAKE_WORDS: readonly CommandName[] = ['passwd', 'print', 'service', 'note'
 export type FlagsOf<Name extends CommandName> = { readonly flags: Selection } & Readonly<
   ReturnType<(typeof COMMANDS)[Name]['parse']>
 >;
+
+/** Carries out a command, and resolves to its exit code. If it asks a running sidecar, it throws like `askSidecar`. */
+export type Run<Name extends CommandName> = (
+  command: FlagsOf<Name>,
+  env: Environment,
+  output: Output,
+) => Promise<number>;
 
 export type Command =
   | { readonly kind: 'help' | 'version' }

@@ -6,7 +6,7 @@ import { platform } from '../base/platform/platform.ts';
 import { PROGRESS_MS, showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { FlagsOf, Run } from './command-line.ts';
 import { requestDrain, requestShutdown, requestStatus } from './control/control-client.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
@@ -48,8 +48,8 @@ export async function drain(
   return 0;
 }
 
-/** Exit code 1 if the sidecar did not end in time. Throws like `askSidecar`. */
-export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment, output: Output): Promise<number> {
+/** Exit code 1 if the sidecar did not end in time. */
+export const shutdown: Run<'shutdown'> = async ({ flags }, env, output) => {
   const { status, gone } = await askSidecar(flags, env, output, (socket) => requestShutdown(socket, SHUTDOWN_GRACE_MS));
   output.out(`d2-sidecar ${status.pid} is stopping, ${describeOpen(status)} open\n`);
   const limit = `${Math.round((status.stopDeadlineMs + SHUTDOWN_GRACE_MS) / 1_000)} s`;
@@ -60,7 +60,7 @@ export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment,
   const advice = `its log says why; ${platform.killCommand(status.pid)} ends it at once`;
   output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended within ${limit}: ${advice}\n`);
   return EXIT_FAILED;
-}
+};
 
 async function statusOrGone(socket: string): Promise<ControlStatus | undefined> {
   try {

@@ -6,23 +6,21 @@ import http from 'node:http';
 import { attemptTimeoutMs } from '../base/dial.ts';
 import { showProgress } from '../base/progress.ts';
 import type { HostPort } from '../config/config.ts';
-import type { Environment } from '../config/environment.ts';
 import { formatHostPort } from '../config/host-port.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { Run } from './command-line.ts';
 import { requestHealth } from './control/control-client.ts';
 import { ControlError } from './control/protocol.ts';
-import { EXIT_FAILED, type Output } from './output.ts';
+import { EXIT_FAILED } from './output.ts';
 
 /** The same timeout as for the control socket; probes of containers give up earlier. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
  * Exit code 0 if the sidecar is alive, or with `checksReadiness` if it is ready, as `/livez` and `/readyz` do;
- * otherwise 1. Throws like `askSidecar`. A starting sidecar is not found.
+ * otherwise 1. A starting sidecar is not found.
  */
-export async function health(command: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
-  const { flags, monitor, checksReadiness } = command;
+export const health: Run<'health'> = async ({ flags, monitor, checksReadiness }, env, output) => {
   const answer =
     monitor === undefined
       ? await askSidecar(flags, env, output, askSocket)
@@ -33,7 +31,7 @@ export async function health(command: FlagsOf<'health'>, env: Environment, outpu
   }
   output.out(`${answer.who} ${checksReadiness ? 'is ready' : 'is alive'}: ${answer.state}\n`);
   return 0;
-}
+};
 
 interface Answer {
   readonly who: string;

@@ -57,13 +57,8 @@ export async function findService(root = '/'): Promise<Service | undefined> {
   };
 }
 
-interface UnitFile {
-  readonly file: string;
-  readonly text: string;
-}
-
 /** Sorted by name across folders. For the same name, the first folder wins. */
-async function readDropIns(folders: readonly string[]): Promise<readonly UnitFile[]> {
+async function readDropIns(folders: readonly string[]) {
   const byName = new Map<string, string>();
   for (const folder of folders) {
     const place = path.join(folder, `${UNIT}.d`);
@@ -74,7 +69,7 @@ async function readDropIns(folders: readonly string[]): Promise<readonly UnitFil
   return await readExisting([...byName.keys()].sort().map((name) => byName.get(name) ?? name));
 }
 
-async function readExisting(files: readonly string[]): Promise<readonly UnitFile[]> {
+async function readExisting(files: readonly string[]) {
   const read = files.map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => undefined) }));
   return (await Promise.all(read)).flatMap(({ file, text }) => (text === undefined ? [] : [{ file, text }]));
 }

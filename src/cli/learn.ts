@@ -6,8 +6,7 @@ import type { Config } from '../config/config.ts';
 import { formatLearnReport } from './learn/learn-report.ts';
 import { Survey } from './learn/survey.ts';
 import type { Output } from './output.ts';
-import { type Servable, type ServeTask, serve } from './serve.ts';
-import type { SignalSource } from './signal-queue.ts';
+import { type Servable, type ServeTask, type SignalSource, serve } from './serve.ts';
 
 const PROGRESS_MS = 5_000;
 const S_PER_MINUTE = 60;

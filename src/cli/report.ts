@@ -4,21 +4,15 @@ import { ConfigError, SidecarError } from '../base/errors.ts';
 import { escapeHidden } from '../base/shown-text.ts';
 import { describeFileError, openTrusted } from '../base/trusted-file.ts';
 import { removeOwn } from '../base/write-aside.ts';
-import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { Run } from './command-line.ts';
 import { requestReport, requestStatus } from './control/control-client.ts';
-import type { Output } from './output.ts';
 
 const FILE_MODE = 0o600;
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY;
 
-/** Throws like `askSidecar`; ConfigError if the file already exists, D2S_ERR_REPORT if it cannot be written. */
-export async function report(
-  { flags, file, includesUsers }: FlagsOf<'report'>,
-  env: Environment,
-  output: Output,
-): Promise<number> {
+/** Throws ConfigError if the file already exists, D2S_ERR_REPORT if it cannot be written. */
+export const report: Run<'report'> = async ({ flags, file, includesUsers }, env, output) => {
   const { pid, text } = await askSidecar(flags, env, output, async (socket) => {
     const status = await requestStatus(socket);
     return { pid: status.pid, text: await requestReport(socket, includesUsers) };
@@ -33,7 +27,7 @@ export async function report(
   const whom = includesUsers ? 'with user names and addresses' : 'without user names and addresses';
   output.out(`d2-sidecar ${pid}: report written to ${file}, ${Buffer.byteLength(document)} bytes, ${whom}\n`);
   return 0;
-}
+};
 
 async function writeNew(file: string, text: string): Promise<void> {
   try {

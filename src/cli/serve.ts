@@ -11,7 +11,6 @@ import { type Controllable, ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { isStop, SignalQueue, type SignalSource } from './signal-queue.ts';
 import { STRAY_SIGNALS } from './stray-signals.ts';
 
 export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Controllable['sidecar']> &
@@ -136,4 +135,45 @@ async function openControl(config: Config, sidecar: Controllable, logger: Logger
     logger.warn({ reason }, 'no control socket: drain and shutdown will not find this sidecar, signals still reach it');
     return undefined;
   }
+}
+
+type Signal = NodeJS.Signals;
+
+export interface SignalSource {
+  on(signal: Signal, listener: () => void): unknown;
+  off(signal: Signal, listener: () => void): unknown;
+}
+
+/** Receives signals. Those that arrive during the start are queued, so that they do not end the process. */
+export class SignalQueue {
+  readonly #source: SignalSource;
+  readonly #listeners: ReadonlyMap<Signal, () => void>;
+  readonly #queued: Signal[] = [];
+  #handler: ((signal: Signal) => void) | undefined;
+
+  constructor(source: SignalSource, signals: readonly Signal[]) {
+    this.#source = source;
+    this.#listeners = new Map(signals.map((signal) => [signal, () => this.#onSignal(signal)]));
+    for (const [signal, listener] of this.#listeners) source.on(signal, listener);
+  }
+
+  /** Calls `handler` for the queued signals, and from now on for each new one. */
+  handle(handler: (signal: Signal) => void): void {
+    this.#handler = handler;
+    for (const signal of this.#queued.splice(0)) handler(signal);
+  }
+
+  dispose(): void {
+    for (const [signal, listener] of this.#listeners) this.#source.off(signal, listener);
+  }
+
+  #onSignal(signal: Signal): void {
+    if (this.#handler !== undefined) this.#handler(signal);
+    // One reload covers all changes, and one warning all of its signal. A second SIGTERM, however, stops at once.
+    else if (isStop(signal) || !this.#queued.includes(signal)) this.#queued.push(signal);
+  }
+}
+
+export function isStop(signal: Signal): boolean {
+  return platform.stopSignals.includes(signal);
 }

@@ -3,20 +3,17 @@ import type { Compared } from '../archive/period.ts';
 import type { Summary, SummaryOfApplication, TargetOfMonth } from '../archive/summarize.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { formatCount, formatDuration, formatShare } from '../base/figures.ts';
-import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { Run } from './command-line.ts';
 import { requestSummary } from './control/control-client.ts';
-import type { Output } from './output.ts';
 
 const BYTES_PER_MB = 1_000_000;
 
-/** Throws like `askSidecar`. */
-export async function summary({ flags, sinceMs }: FlagsOf<'summary'>, env: Environment, output: Output) {
+export const summary: Run<'summary'> = async ({ flags, sinceMs }, env, output) => {
   const found = await askSidecar(flags, env, output, (socket) => requestSummary(socket, sinceMs / MS_PER_S));
   output.out(`${[...formatSummary(found)].join('\n')}\n`);
   return 0;
-}
+};
 
 export function* formatSummary({ from, to, applications, marks, targets = [] }: Summary): Generator<string> {
   yield `${formatTime(from)} to ${formatTime(to)} UTC; in parentheses: as much time before`;

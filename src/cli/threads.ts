@@ -6,13 +6,11 @@ import { systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { SILENT } from '../base/logger.ts';
 import { platform } from '../base/platform/platform.ts';
-import type { Environment } from '../config/environment.ts';
 import { cleanDump, summariseThreads } from '../jvm/thread-dump.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { Run } from './command-line.ts';
 import { requestStatus, requestThreads } from './control/control-client.ts';
 import { ControlError, type ControlStatus } from './control/protocol.ts';
-import type { Output } from './output.ts';
 
 type Server = NonNullable<ControlStatus['server']>;
 
@@ -20,15 +18,15 @@ type Server = NonNullable<ControlStatus['server']>;
 const DUMP_TIMEOUT_MS = 70_000;
 const READ_TIMEOUT_MS = 5_000;
 
-/** Throws like `askSidecar`; D2S_ERR_CONTROL if the JVM's attach socket cannot be reached. */
-export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {
+/** Throws D2S_ERR_CONTROL if the JVM's attach socket cannot be reached. */
+export const threads: Run<'threads'> = async ({ flags }, env, output) => {
   const text = await askSidecar(flags, env, output, (socket) =>
     requestThreads(socket).catch((refused: unknown) => dumpAsRoot(socket, refused)),
   );
   const dump = cleanDump(text);
   output.out(`${summariseThreads(dump)}\n${dump}`);
   return 0;
-}
+};
 
 async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
   if (!(refused instanceof ControlError) || platform.userId() !== 0) throw refused;
@@ -43,7 +41,7 @@ async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
 }
 
 async function dumpOf({ host, port, pid, user }: Server): Promise<string> {
-  const { createLocalSource } = await import('../jvm/create-source.ts');
+  const { createLocalSource } = await import('../jvm/local-source.ts');
   const jvm = { attach: true, timeoutMs: READ_TIMEOUT_MS, pid, user };
   const source = createLocalSource({ config: { jvm, upstream: { host, port } }, clock: systemClock, logger: SILENT });
   try {

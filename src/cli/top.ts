@@ -1,6 +1,7 @@
 /**
  * `d2-sidecar top`: running calls, the slowest calls, and the verdict of the live page, in a terminal. Asks the running
- * sidecar over the control socket every two seconds.
+ * sidecar over the control socket every two seconds. `d2-sidecar verdict`: the verdict
+ * alone, with the exit codes of monitoring plugins (Nagios, Zabbix).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { SidecarError } from '../base/errors.ts';
@@ -10,12 +11,11 @@ import type { Environment } from '../config/environment.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
 import { askSidecar } from './ask-sidecar.ts';
-import type { FlagsOf } from './command-line.ts';
+import type { FlagsOf, Run } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
 import type { CallsOfApplication, TopDocument } from './control/protocol.ts';
 import type { Output } from './output.ts';
 
-/** Standard input and output of the process. */
 export interface Terminal {
   readonly stdin: Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode' | 'on' | 'off' | 'resume' | 'pause'>;
   readonly stdout: Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows' | 'on' | 'off'>;
@@ -162,4 +162,34 @@ function formatCalls({ total, running, slowest }: CallsOfApplication): readonly 
 function formatCall({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
   const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${TRANSPORT_NAMES[connectionType]}`;
   return `  ${formatDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
+}
+
+const OK = 0;
+const WARNING = 1;
+const CRITICAL = 2;
+const UNKNOWN = 3;
+
+/**
+ * Prints one line for each application and returns the worst exit code: 0 `fine`, `quiet`, `draining`; 1 clients, the
+ * network, or slow calls; 2 the server or the sidecar; 3 no sidecar runs, or it does not answer.
+ */
+export const verdict: Run<'verdict'> = async ({ flags }, env, output) => {
+  let document: TopDocument;
+  try {
+    document = await askSidecar(flags, env, output, requestTop);
+  } catch (cause) {
+    if (!(cause instanceof SidecarError) || cause.code !== 'D2S_ERR_CONTROL') throw cause;
+    output.out(`Unknown: ${cause.message}\n`);
+    return UNKNOWN;
+  }
+  const { applications } = document.live;
+  for (const { name, verdict: found } of applications) {
+    output.out(`${applications.length === 1 ? '' : `/${name}: `}${found.text}\n`);
+  }
+  return Math.max(...applications.map(({ verdict: found }) => chooseExitCode(found)));
+};
+
+function chooseExitCode({ code, subject }: LiveApplication['verdict']): number {
+  if (code === 'fine' || code === 'quiet' || code === 'draining') return OK;
+  return code === 'calls-slow' || subject === 'client' || subject === 'network' ? WARNING : CRITICAL;
 }

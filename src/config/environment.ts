@@ -6,8 +6,7 @@
 import { ConfigError } from '../base/errors.ts';
 import type { Mistake } from './explain.ts';
 import { nearest } from './nearest.ts';
-import { removedKeyOf } from './removed-keys.ts';
-import { type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';
+import { encodeVariable, type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';
 import { createGroup, type Layer, setAt } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
@@ -82,4 +81,24 @@ async function parseValue(text: string, key: Key): Promise<unknown> {
     case 'text':
       return text;
   }
+}
+
+/**
+ * Keys of earlier versions that are gone, each with the reason; at the top only. A configuration that still has one
+ * works: an upgrade must not stop traffic.
+ */
+const REMOVED: ReadonlyMap<string, string> = new Map([['dataPath', 'all requests take one path now']]);
+
+/** Deletes the removed keys from the layers. Returns a warning for each key, e.g. `dataPath is ignored, since ...`. */
+export function deleteRemovedKeys(layers: readonly Layer[]): readonly string[] {
+  return [...REMOVED].flatMap(([name, reason]) => {
+    const places = layers.filter(({ group }) => Object.hasOwn(group, name)).map(({ origin }) => origin([name]));
+    for (const { group } of layers) Reflect.deleteProperty(group, name);
+    return places.length === 0 ? [] : [`${name} is ignored, since ${reason}: delete it (${places.join(', ')})`];
+  });
+}
+
+/** The removed key that an environment variable sets. */
+export function removedKeyOf(variable: string): string | undefined {
+  return [...REMOVED.keys()].find((name) => encodeVariable([name]) === variable);
 }

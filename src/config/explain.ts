@@ -71,17 +71,13 @@ function describeOrigin(path: readonly PropertyKey[], written: Written): string 
 
 /** A value as it may be shown: short, on one line, without secrets. */
 function describeValue(path: readonly PropertyKey[], value: unknown): string {
-  if (isHidden(path)) return '[hidden]';
+  // The value is or may be a secret; see `hide` of the schema.
+  if (hidesAll(path) || hideAt(path) !== undefined) return '[hidden]';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'a group of keys';
   const text = typeof value === 'string' ? hideUrlSecrets(value) : String(value);
   const shown = text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}...` : text;
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
-}
-
-/** Whether the value is or may be a secret; see `hide` of the schema. */
-function isHidden(path: readonly PropertyKey[]): boolean {
-  return hidesAll(path) || hideAt(path) !== undefined;
 }
 
 function hidesAll(path: readonly PropertyKey[]): boolean {

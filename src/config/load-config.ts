@@ -5,14 +5,13 @@
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
 import { buildConfig, type Config } from './config.ts';
-import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
+import { CONFIG_VARIABLE, deleteRemovedKeys, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { formatHostPort, type GivenSocket, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
-import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
+import { choicesAt, listKeys } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
-import { restoreWords } from './words.ts';
-import { createGroup, formatKey, type Group, isGroup, type Layer, setAt, Written } from './written.ts';
+import { createGroup, formatKey, type Group, isGroup, type Layer, setAt, valueAt, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
 export interface ConfigFlags {
@@ -182,4 +181,17 @@ function isIn(key: string, wrong: readonly string[]): boolean {
 
 function isBelow(path: string, outer: string): boolean {
   return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+}
+
+/** What YAML 1.1 reads as false or true, and tools such as Helm write as that. */
+const WORDS: Readonly<Record<string, readonly string[] | undefined>> = { false: ['off', 'no'], true: ['on', 'yes'] };
+
+/** Puts back the word that was written, e.g. `off` where `forwarded` is false; only where a key takes the word. */
+export function restoreWords(group: Group): void {
+  for (const { path } of listKeys()) {
+    const value = valueAt(group, path);
+    const words = typeof value === 'boolean' || typeof value === 'string' ? WORDS[`${value}`] : undefined;
+    const word = words && choicesAt(path).find((choice) => words.includes(choice));
+    if (word !== undefined) setAt(group, path, word);
+  }
 }

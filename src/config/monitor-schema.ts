@@ -1,136 +1,113 @@
 /** The keys below `monitor`: the read-only monitoring port, and who may read there. */
 import { z } from 'zod';
-import { isLoopback } from './host-port.ts';
-import {
-  type Conflict,
-  duration,
-  host,
-  hostText,
-  optionalText,
-  port,
-  section,
-  text,
-  wholeNumber,
-  yesOrNo,
-} from './schema-keys.ts';
+import { isHost, isLoopback } from './host-port.ts';
+import * as key from './schema-keys.ts';
 import { listenerTls } from './tls-schema.ts';
 
 const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
-const CERTIFICATES_FORM = 'a list of pairs of name and role';
 const CONNECTIONS = 1_000_000;
 
 function accessFile(example: string, description: string) {
   // Refuses a line of such a file given instead of its path: messages would show it.
-  return optionalText('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/, example, description);
+  return key.optionalText('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/, example, description);
 }
 
-const certificate = z.strictObject(
-  {
-    // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that change the direction of text.
-    name: text('the common name of a certificate, 1 to 64 characters', /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u).describe(
-      'Common name of the subject of the certificate.',
-    ),
-    role: z.enum(['metrics', 'sessions'], { error: 'metrics or sessions' }).describe('What it may read.'),
-  },
-  { error: 'a pair of name and role' },
-);
+const certificate = key.group('a pair of name and role', {
+  // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that change the direction of text.
+  name: key
+    .text('the common name of a certificate, 1 to 64 characters', /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u)
+    .describe('Common name of the subject of the certificate.'),
+  role: z.enum(['metrics', 'sessions'], { error: 'metrics or sessions' }).describe('What it may read.'),
+});
 
-const accessFiles = z.strictObject(
-  {
-    usersFile: accessFile(
-      '/etc/d2-sidecar/users',
-      'File of users and the hashes of their passwords; `d2-sidecar passwd NAME` writes it.',
-    ),
-    tokensFile: accessFile(
-      '/etc/d2-sidecar/tokens',
-      'File of the hashes of tokens; `d2-sidecar passwd --token NAME` writes it.',
-    ),
-    certificates: z
-      .array(certificate, { error: CERTIFICATES_FORM })
-      .optional()
+const accessFiles = key.group('a group of keys', {
+  usersFile: accessFile(
+    '/etc/d2-sidecar/users',
+    'File of users and the hashes of their passwords; `d2-sidecar passwd NAME` writes it.',
+  ),
+  tokensFile: accessFile(
+    '/etc/d2-sidecar/tokens',
+    'File of the hashes of tokens; `d2-sidecar passwd --token NAME` writes it.',
+  ),
+  certificates: key.optional(
+    z.array(certificate, { error: 'a list of pairs of name and role' }),
+    [{ name: 'prometheus', role: 'metrics' }],
+    'Clients with certificates: a list of `name` (common name of the subject) and `role`. Needs `monitor.tls.clientAuth`.',
+  ),
+});
+
+export const monitor = key
+  .section('live', 'The read-only monitoring server.', {
+    // Not `localhost`, which may mean `::1` first.
+    host: key
+      .host('127.0.0.1', 'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.')
       .meta({
-        description:
-          'Clients with certificates: a list of `name` (common name of the subject) and `role`. Needs `monitor.tls.clientAuth`.',
-        examples: [[{ name: 'prometheus', role: 'metrics' }]],
+        reload: 'restart',
       }),
-  },
-  { error: 'a group of keys' },
-);
+    port: key.port(9280, 'The monitoring port; 0 picks a free one.').meta({ reload: 'restart' }),
+    tls: listenerTls('monitor'),
+    auth: key
+      .optional(
+        z.union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM }),
+        'none',
+        'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
+      )
+      .meta({ hide: 'all' }),
+    hosts: key.list(
+      key.checkedText('a host name without a port, such as d2-sidecar.plant.example', isHost).toLowerCase(),
+      {
+        form: 'a list of host names',
+        description: 'Host names allowed in requests, besides addresses, `localhost` and `monitor.host`.',
+        examples: [['d2-sidecar.plant.example']],
+      },
+    ),
+    readyWithUpstream: key.yesOrNo(false, 'Whether `/readyz` is 503 while the application server is unreachable.'),
+    maxConnections: key.wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Maximum number of open connections.'),
+    // A browser opens six connections, Prometheus one or two. The default leaves room for a proxy with one address.
+    maxConnectionsPerAddress: key.wholeNumber(
+      { min: 0, max: CONNECTIONS },
+      100,
+      'The same for one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
+    ),
+    // A request is one small head; a slower client only occupies a connection.
+    headTimeout: key.duration('10s', 'Longest time for a request to arrive; then 408.'),
+    // Longer than the time between two scrapes, which is rarely more than a minute.
+    idleTimeout: key.duration('75s', 'How long a connection may be silent.'),
+    maxAnswerBytes: key.wholeNumber(
+      { min: 1_024, max: 1_073_741_824 },
+      67_108_864,
+      'Largest answer in bytes. A larger one gets 507, or is cut off.',
+    ),
+  })
+  .meta({ hide: 'value' });
 
-export const monitor = section('live', 'The read-only monitoring server.', {
-  // Not `localhost`, which may mean `::1` first.
-  host: host(
-    '127.0.0.1',
-    'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.',
-  ).meta({
-    reload: 'restart',
-  }),
-  port: port(9280, 'The monitoring port; 0 picks a free one.').meta({ reload: 'restart' }),
-  tls: listenerTls('monitor'),
-  auth: z
-    .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
-    .optional()
-    .meta({
-      description: 'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
-      examples: ['none'],
-      hide: 'all',
-    }),
-  hosts: z
-    .array(hostText('a host name without a port, such as d2-sidecar.plant.example').toLowerCase(), {
-      error: 'a list of host names',
-    })
-    .prefault([])
-    .meta({
-      description: 'Host names allowed in requests, besides addresses, `localhost` and `monitor.host`.',
-      examples: [['d2-sidecar.plant.example']],
-    }),
-  readyWithUpstream: yesOrNo(false, 'Whether `/readyz` is 503 while the application server is unreachable.'),
-  maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Maximum number of open connections.'),
-  // A browser opens six connections, Prometheus one or two. The default leaves room for a proxy with one address.
-  maxConnectionsPerAddress: wholeNumber(
-    { min: 0, max: CONNECTIONS },
-    100,
-    'The same for one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
-  ),
-  // A request is one small head; a slower client only occupies a connection.
-  headTimeout: duration('10s', 'Longest time for a request to arrive; then 408.'),
-  // Longer than the time between two scrapes, which is rarely more than a minute.
-  idleTimeout: duration('75s', 'How long a connection may be silent.'),
-  maxAnswerBytes: wholeNumber(
-    { min: 1_024, max: 1_073_741_824 },
-    67_108_864,
-    'Largest answer in bytes. A larger one gets 507, or is cut off.',
-  ),
-}).meta({ hide: 'value' });
-
-export function findMonitorConflicts({ host, auth, tls }: z.output<typeof monitor>): readonly Conflict[] {
-  const conflicts: Conflict[] = [];
+export function* findMonitorConflicts({ host, auth, tls }: z.output<typeof monitor>): Generator<key.Conflict> {
   if (!isLoopback(host) && auth === undefined) {
     const line =
       `monitor.host: ${host} can be reached from other machines, and monitor.auth does not say who may read: ` +
       'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to allow ' +
       'everybody, or monitor.host: 127.0.0.1';
-    conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
+    yield { keys: ['monitor.host', 'monitor.auth'], line };
   }
-  if (typeof auth !== 'object') return conflicts;
+  if (typeof auth !== 'object') return;
   const { usersFile, tokensFile, certificates = [] } = auth;
   if ((usersFile ?? tokensFile) === undefined && certificates.length === 0) {
     const line =
       'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
-    conflicts.push({ keys: ['monitor.auth'], line });
+    yield { keys: ['monitor.auth'], line };
   }
   // Without a request for certificates, no client can be identified by one.
   if (certificates.length > 0 && tls.clientAuth === 'none') {
     const line =
       'monitor.auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
-    conflicts.push({ keys: ['monitor.auth.certificates', 'monitor.tls'], line });
+    yield { keys: ['monitor.auth.certificates', 'monitor.tls'], line };
   }
   const names = certificates.map(({ name }) => name);
-  return [...conflicts, ...findRepeated('monitor.auth.certificates', 'name', names)];
+  yield* findRepeated('monitor.auth.certificates', 'name', names);
 }
 
 /** Conflicts of items that repeat the value of an earlier item. */
-export function findRepeated(list: string, part: string, values: readonly string[]): readonly Conflict[] {
+export function findRepeated(list: string, part: string, values: readonly string[]): readonly key.Conflict[] {
   return values.flatMap((value, index) => {
     const first = values.indexOf(value);
     const key = `${list}[${index}].${part}`;

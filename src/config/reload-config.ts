@@ -1,25 +1,18 @@
 /** Compares a newly read configuration with the one in force: which keys can change now, and which wait. */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
-import { buildConfig, type Config } from './config.ts';
+import { buildConfig } from './config.ts';
 import { findConflicts, type ParsedConfig } from './schema.ts';
 import { type Key, listKeys } from './schema-walk.ts';
 import { hasOwnCertificate } from './tls-schema.ts';
 import { formatKey, isGroup, setAt, valueAt } from './written.ts';
 
-export interface ReloadedConfig {
-  /** The configuration to put in force: as read, except for `waiting`. */
-  readonly config: Config;
-  /** The same by its keys, to compare with the next reload. */
-  readonly parsed: ParsedConfig;
-  /** Keys that change now, e.g. `['rest.rules']`. Names only: values may be secret. */
-  readonly changed: readonly string[];
-  /** Keys that differ but wait for a restart, e.g. `['listen.port']`. */
-  readonly waiting: readonly string[];
-}
-
-/** Throws ConfigError if the old values of waiting keys contradict the new values of the others. */
-export function mergeReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
+/**
+ * The configuration to put in force: as read, except for keys that wait for a restart. `changed`: keys that change now,
+ * e.g. `['rest.rules']`; `waiting`: keys that differ but wait, e.g. `['listen.port']`. Names only: values may be secret.
+ * Throws ConfigError if the old values of waiting keys contradict the new values of the others.
+ */
+export function mergeReloadedConfig(running: ParsedConfig, read: ParsedConfig) {
   const differing = findDiffering(listKeys(), running, read);
   const waiting = differing.filter((key) => mustWait(key, running, read));
   const parsed = structuredClone(read);

@@ -5,8 +5,7 @@
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, encodeDuration, MAX_DURATION_MS, parseDurationMs } from './duration.ts';
-import { HOST_EXAMPLES, hasHost, isHost } from './host.ts';
-import { MAX_PORT } from './host-port.ts';
+import { HOST_EXAMPLES, hasHost, isHost, MAX_PORT } from './host-port.ts';
 import { type Parsed, trimSlashes } from './upstream-url.ts';
 
 // The configuration is checked once: compiling validators with `new Function` costs more than it gains, and locked-down
@@ -32,6 +31,16 @@ export interface Conflict {
   readonly line: string;
 }
 
+/** Makes conflicts of keys below `section`. Lines and names are without it, e.g. `timeout: longer than ...`, `timeout`. */
+export function conflictsBelow(section: string) {
+  const conflict = (line: string, ...names: readonly string[]): Conflict => {
+    return { keys: names.map((name) => `${section}.${name}`), line: `${section}.${line}` };
+  };
+  const missing = (name: string, given: string) =>
+    conflict(`${name}: missing, required with ${section}.${given}`, name, given);
+  return { conflict, missing };
+}
+
 /** The parsed value of a key with a time. The key's name gets the unit: `idle` is `idleMs` in the program. */
 const milliseconds = z.number().brand<'ms'>();
 type Milliseconds = z.output<typeof milliseconds>;
@@ -47,10 +56,39 @@ export type Frozen<T> = T extends readonly (infer I)[]
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T;
 
+/** An object such as a rule. `form`: the phrase after "expected" in messages. */
+export function group<T extends z.ZodRawShape>(form: string, shape: T) {
+  return z.strictObject(shape, { error: form });
+}
+
+interface ListOptions extends z.core.GlobalMeta {
+  /** As in `group`. */
+  readonly form: string;
+  readonly max?: number;
+}
+
+/** A list, which may be absent. */
+export function list<T extends z.ZodType>(item: T, { form, max, ...meta }: ListOptions) {
+  const items = z.array(item, { error: form });
+  return (max === undefined ? items : items.max(max, { error: form })).prefault([]).meta(meta);
+}
+
+/** A list of at most 100 items that each have a `callName` of their own. */
+export function listByName<T extends z.ZodType<{ readonly name: string }>>(item: T, { form, ...meta }: ListOptions) {
+  const hasEachOnce = (items: readonly z.output<T>[]) => new Set(items.map(({ name }) => name)).size === items.length;
+  const items = z.array(item, { error: form }).max(100, { error: form });
+  return items.refine(hasEachOnce, { error: form }).prefault([]).meta(meta);
+}
+
+/** A name of one or more calls. */
+export function callName() {
+  const form = 'a name such as E.Boiler.Start, or E.Boiler.* for all names that begin so';
+  return text(form, /^(?=.)[^*]*\*?$/s).describe('A name of an RPC or SBA RPC; `*` at its end stands for any rest.');
+}
+
 /** A group of keys. The group may be absent: each of its keys has a default or may be absent. */
 export function section<T extends z.ZodRawShape>(reload: 'live' | 'restart', description: string, shape: T) {
-  return z
-    .strictObject(shape, { error: 'a group of keys' })
+  return group('a group of keys', shape)
     .transform((values) => {
       const entries = Object.entries(values).map(([name, value]) => [chooseProgramName(name, shape[name]), value]);
       return Object.fromEntries(entries) as WithUnits<typeof values>;
@@ -90,26 +128,20 @@ export function duration(
 }
 
 export function host(byDefault: string, description: string) {
-  return hostText('an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost')
+  return checkedText('an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost', isHost)
     .prefault(byDefault)
     .describe(description);
 }
 
-/** `form`: the phrase after "expected" in messages. */
-export function hostText(form: string) {
-  return z.string({ error: form }).refine(isHost, { error: form });
-}
-
 /** The name in another server's certificate. */
 export function serverName(example: string, url: string) {
-  return hostText(`a host name such as ${example}`)
-    .optional()
-    .meta({ description: `Name expected in its certificate, if not the host of ${url}.`, examples: [example] });
+  const description = `Name expected in its certificate, if not the host of ${url}.`;
+  return optional(checkedText(`a host name such as ${example}`, isHost), example, description);
 }
 
 export function port(byDefault: number, description: string) {
-  const form = `a port from 0 (any free one) to ${MAX_PORT}`;
-  return intWithin({ min: 0, max: MAX_PORT }, form).prefault(byDefault).describe(description);
+  const range = { min: 0, max: MAX_PORT };
+  return intWithin(range, `a port from 0 (any free one) to ${MAX_PORT}`).prefault(byDefault).describe(description);
 }
 
 interface Range {
@@ -118,11 +150,10 @@ interface Range {
 }
 
 export function wholeNumber(range: Range, byDefault: number, description: string) {
-  const form = `a whole number from ${range.min} to ${range.max}`;
-  return intWithin(range, form).prefault(byDefault).describe(description);
+  return intWithin(range).prefault(byDefault).describe(description);
 }
 
-export function intWithin({ min, max }: Range, error: string) {
+export function intWithin({ min, max }: Range, error = `a whole number from ${min} to ${max}`) {
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
@@ -154,16 +185,28 @@ export function yesOrNo(byDefault: boolean, description: string) {
 /** Every text but the empty one. */
 export const NOT_EMPTY = /[\s\S]/;
 
-/** `form`: the phrase after "expected" in messages. */
+/** `form`: as in `group`. */
 export function text(form: string, pattern: RegExp) {
   return z.string({ error: form }).regex(pattern, { error: form });
 }
 
-/** A text that may be absent. `config/sidecar.yaml` shows the `example`. */
+/** `form`: as in `group`. */
+export function checkedText(form: string, isUsable: (written: string) => boolean) {
+  return z.string({ error: form }).refine(isUsable, { error: form });
+}
+
+/** A key that may be absent. `config/sidecar.yaml` shows the `example`. */
+export function optional<T extends z.ZodType>(key: T, example: unknown, description: string) {
+  return key.optional().meta({ description, examples: [example] });
+}
+
 export function optionalText(form: string, pattern: RegExp, example: string, description: string) {
-  return text(form, pattern)
-    .optional()
-    .meta({ description, examples: [example] });
+  return optional(text(form, pattern), example, description);
+}
+
+/** Messages do not show its value. */
+export function hiddenText(form: string, pattern: RegExp, example: string, description: string) {
+  return optionalText(form, pattern, example, description).meta({ hide: 'value' });
 }
 
 /** A path of one or more segments, in any form of outer slashes. */
@@ -176,7 +219,7 @@ export function pathBelow(byDefault: string, description: string) {
 
 /** The path of a file with a certificate or key. Refuses the content of such a file, and never shows it. */
 export function pemFile(example: string, description: string) {
-  return optionalText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description).meta({ hide: 'value' });
+  return hiddenText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description);
 }
 
 /** The authorities that verify another server's certificate. */

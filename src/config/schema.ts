@@ -7,31 +7,15 @@
 import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
 import { alerts, findAlertConflicts } from './alerts-schema.ts';
-import { comet } from './comet-schema.ts';
-import { diagnosis, findDiagnosisConflicts } from './diagnosis-schema.ts';
 import { encodeDuration } from './duration.ts';
 import { formatHostPort, isSamePlace, isServedBy } from './host-port.ts';
-import { findJvmConflicts, jvm } from './jvm-schema.ts';
-import { calls, metrics, rest, sessions } from './measuring-schema.ts';
+import { diagnosis, findDiagnosisConflicts, findJvmConflicts, jvm } from './jvm-schema.ts';
+import { calls, comet, metrics, rest, sessions } from './measuring-schema.ts';
 import { findMonitorConflicts, findRepeated, monitor } from './monitor-schema.ts';
 import { findOtlpConflicts, otlp } from './otlp-schema.ts';
-import {
-  type Conflict,
-  describeChoice,
-  duration,
-  host,
-  NOT_EMPTY,
-  oneOf,
-  optionalText,
-  parsedText,
-  port,
-  section,
-  share,
-  wholeNumber,
-  yesOrNo,
-} from './schema-keys.ts';
+import * as key from './schema-keys.ts';
 import { findListenerTlsConflicts, findUpstreamTlsConflicts, listenerTls, upstreamTls } from './tls-schema.ts';
-import { type Parsed, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
+import { bad, CONTEXT_PATH_FORM, ok, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
 import { type Group, valueAt } from './written.ts';
 
 const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
@@ -39,23 +23,25 @@ const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
 const FORWARDED = ['append', 'replace', 'off'] as const;
-const FORWARDED_FORM = `${describeChoice(FORWARDED)}, or a group with addresses and clientCertificate`;
+const FORWARDED_FORM = `${key.describeChoice(FORWARDED)}, or a group with addresses and clientCertificate`;
 
 const forwarded = z
   .union(
     [
       z.enum(FORWARDED),
       z.strictObject({
-        addresses: oneOf(
+        addresses: key.oneOf(
           FORWARDED,
           'append',
           'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. `replace` also removes `Forwarded`; use it if clients reach the sidecar directly.',
         ),
-        clientCertificate: oneOf(
-          ['off', 'tomcat', 'rfc9440'],
-          'off',
-          'Fields with the verified certificate of a client: `off`, `tomcat` (as SSLValve) or `rfc9440` (`Client-Cert`): see [tls.md](tls.md#the-certificate-for-the-application-server).',
-        ).meta({ reload: 'restart' }),
+        clientCertificate: key
+          .oneOf(
+            ['off', 'tomcat', 'rfc9440'],
+            'off',
+            'Fields with the verified certificate of a client: `off`, `tomcat` (as SSLValve) or `rfc9440` (`Client-Cert`): see [tls.md](tls.md#the-certificate-for-the-application-server).',
+          )
+          .meta({ reload: 'restart' }),
       }),
     ],
     { error: FORWARDED_FORM },
@@ -69,206 +55,198 @@ const forwarded = z
     reload: 'live',
   });
 
-export const configSchema = z
-  .strictObject(
-    {
-      listen: section('restart', 'Where clients connect.', {
-        host: host('0.0.0.0', 'Address to listen on for clients.'),
-        port: port(8081, 'Port to listen on for clients; 0 picks a free one.'),
-        trustedProxies: z
-          .array(parsedText(parseRange, RANGE_FORM), { error: `a list, each ${RANGE_FORM}` })
-          .prefault([])
-          .meta({
-            description:
-              'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md).',
-            examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
-            reload: 'live',
-          }),
-        clientAddress: oneOf(
+export const configSchema = key
+  .group('a group of keys', {
+    listen: key.section('restart', 'Where clients connect.', {
+      host: key.host('0.0.0.0', 'Address to listen on for clients.'),
+      port: key.port(8081, 'Port to listen on for clients; 0 picks a free one.'),
+      trustedProxies: key.list(key.parsedText(parseRange, RANGE_FORM), {
+        form: `a list, each ${RANGE_FORM}`,
+        description:
+          'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md).',
+        examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
+        reload: 'live',
+      }),
+      clientAddress: key
+        .oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
           'How they pass on the client address: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol`.',
-        ).meta({ reload: 'live' }),
-        tls: listenerTls('listen'),
-      }),
-      upstream: section('live', 'The application server.', {
-        url: parsedText(parseUpstreamUrl, UPSTREAM_URL_FORM)
-          .optional()
-          .meta({
-            description:
-              '`http://host[:port][/application]` or `https://...`. Required. The path names the application whose calls are counted.',
-            examples: ['http://127.0.0.1:8080/smartWeb'],
-            reload: 'restart',
-          }),
-        connectTimeout: duration(
-          '5s',
-          'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
-        ),
-        probe: duration(
-          '5s',
-          'How often a connection is opened and closed while no answer shows that the server is there. 0: never.',
-          { zero: 'never' },
-        ),
-        // No limit: a long poll is silent for as long as the server holds it.
-        responseTimeout: duration(
-          0,
-          'From the end of a request to the first byte of its response. 0: no limit, since servers hold long polls.',
-          { zero: 'no limit' },
-        ),
-        tls: upstreamTls,
-      }),
-      applications: z
-        .array(parsedText(parseContextPath, 'a context path such as smartWeb, or / for the root context'), {
-          error: 'a list of context paths',
-        })
-        .prefault([])
-        .meta({
-          description: 'Context paths of further applications. `/` is the root context, the default if none is named.',
-          examples: [['smartWeb', 'smartWebTest']],
-          reload: 'restart',
-        }),
-      forwarded,
-      monitor,
-      metrics,
-      calls,
-      sessions,
-      rest,
-      comet,
-      jvm,
-      diagnosis,
-      otlp,
-      alerts,
-      limits: section('live', 'What happens at each limit: [limits.md](limits.md).', {
-        // Single sign-on cookies exceed Node's own 16 KiB.
-        headBytes: wholeNumber(
-          { min: 1_024, max: 16 * 1_024 * 1_024 },
-          65_536,
-          'Largest head or trailer section of a request or response, in bytes.',
-        ),
-        // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
-        fields: wholeNumber(COUNTS, 1_000, 'Maximum number of fields in the head of a request.'),
-        connections: wholeNumber(COUNTS, 10_000, 'Maximum number of open client connections.'),
-        connectionsPerAddress: wholeNumber(
-          COUNTS_OR_NONE,
-          0,
-          'Maximum number of open connections of one address (IPv6: /64). 0: no limit.',
-        ),
-        // Off: a held long poll is a request in flight, and only the operator knows how many there are.
-        inFlight: wholeNumber(
-          COUNTS_OR_NONE,
-          0,
-          'Maximum number of requests in flight to the application server, held long polls included. 0: no limit.',
-        ),
-        // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
-        memoryBytes: wholeNumber(
-          { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
-          67_108_864,
-          'Maximum bytes of data that the sidecar keeps for clients: see [limits.md](limits.md#memory).',
-        ),
-      }),
-      timeouts: section('live', 'How long clients may take.', {
-        head: duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
-        idle: duration('5m', 'How long a client may neither send nor read while the sidecar waits for it.'),
-        halfClosed: duration('5m', 'How long a half-closed client may wait for its answer.'),
-      }),
-      stop: section('live', 'How the sidecar stops: see [reliability.md](reliability.md#draining-and-stopping).', {
-        // Load balancers usually notice an unready Pod within this time. For slower ones, a preStop hook drains longer.
-        delay: duration('2s', 'Time between turning unready and closing the first connection. 0: none.', {
-          zero: 'none',
-        }),
-        // Together with the delay, less than the 10 s that `docker stop` waits.
-        window: duration('5s', 'After the delay, WebSockets are closed one by one over this time. 0: all at once.', {
-          zero: 'all at once',
-        }),
-        // Less than the 30 s that Kubernetes grants after SIGTERM.
-        deadline: duration(
-          '25s',
-          'Time from SIGTERM to the end, when running calls are cut. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
-          { zero: 'cut them at once' },
-        ),
-      }),
-      state: section('restart', 'What outlives a restart: see [state.md](state.md).', {
-        file: optionalText(
-          'the path of a file such as /var/lib/d2-sidecar/state',
-          /[^/]$/,
-          '/var/lib/d2-sidecar/state',
-          'File that keeps counters and sessions, one for each sidecar.',
-        ),
-        interval: duration('10s', 'Time between two saves; a crash loses at most this much.', { minMs: 100 }),
-      }),
-      history: section('restart', 'What each call did, for weeks: see [history.md](history.md).', {
-        file: optionalText(
-          'the path of a file such as /var/lib/d2-sidecar/history.db',
-          /[^/]$/,
-          '/var/lib/d2-sidecar/history.db',
-          'SQLite file, one for each sidecar. Absent: an hour in memory.',
-        ),
-        keep: duration('90d', 'How long it is kept.', { minMs: 86_400_000, maxMs: 730 * 86_400_000 }),
-        maxBytes: wholeNumber(
-          { min: 33_554_432, max: 1_099_511_627_776 },
-          1_073_741_824,
-          'Largest size of the file in bytes; beyond it the oldest goes.',
-        ),
-      }),
-      control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
-        socket: optionalText(
-          'a path',
-          NOT_EMPTY,
-          '/run/d2-sidecar/control.sock',
-          'Path of the socket: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
-        ),
-      }),
-      log: section('live', 'Logs are JSON lines on standard output.', {
-        level: oneOf(
-          ['debug', 'info', 'warn', 'error', 'silent'],
-          'info',
-          'Minimum level: `debug`, `info`, `warn`, `error` or `silent`.',
-        ),
-      }),
-      accessLog: section(
-        'live',
-        'A line of JSON for each call, in a file of its own: see [access-log.md](access-log.md).',
-        {
-          file: optionalText(
-            'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
-            /^(?!-$|\/dev\/stdout$).*[^/]$/,
-            '/var/log/d2-sidecar/access.log',
-            'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
-          ),
-          sample: share(1, 'Random share (0 to 1) of the calls that get a line.'),
-          slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
-          errorsAlways: yesOrNo(true, 'Whether failed calls always get a line.'),
-          others: yesOrNo(false, 'Whether other requests get a line, without their path.'),
-          users: yesOrNo(true, 'Whether lines contain users and addresses.'),
-          // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
-          maxBytes: wholeNumber(
-            { min: 0, max: 1_099_511_627_776 },
-            104_857_600,
-            'Size in bytes at which the file is renamed to `file.1`. 0: never (logrotate).',
-          ),
-          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Number of renamed files to keep.'),
-        },
+        )
+        .meta({ reload: 'live' }),
+      tls: listenerTls('listen'),
+    }),
+    upstream: key.section('live', 'The application server.', {
+      url: key
+        .optional(
+          key.parsedText(parseUpstreamUrl, UPSTREAM_URL_FORM),
+          'http://127.0.0.1:8080/smartWeb',
+          '`http://host[:port][/application]` or `https://...`. Required. The path names the application whose calls are counted.',
+        )
+        .meta({ reload: 'restart' }),
+      connectTimeout: key.duration(
+        '5s',
+        'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
       ),
-    },
-    { error: 'a group of keys' },
-  )
+      probe: key.duration(
+        '5s',
+        'How often a connection is opened and closed while no answer shows that the server is there. 0: never.',
+        { zero: 'never' },
+      ),
+      // No limit: a long poll is silent for as long as the server holds it.
+      responseTimeout: key.duration(
+        0,
+        'From the end of a request to the first byte of its response. 0: no limit, since servers hold long polls.',
+        { zero: 'no limit' },
+      ),
+      tls: upstreamTls,
+    }),
+    applications: key.list(key.parsedText(parseContextPath, CONTEXT_PATH_FORM), {
+      form: 'a list of context paths',
+      description: 'Context paths of further applications. `/` is the root context, the default if none is named.',
+      examples: [['smartWeb', 'smartWebTest']],
+      reload: 'restart',
+    }),
+    forwarded,
+    monitor,
+    metrics,
+    calls,
+    sessions,
+    rest,
+    comet,
+    jvm,
+    diagnosis,
+    otlp,
+    alerts,
+    limits: key.section('live', 'What happens at each limit: [limits.md](limits.md).', {
+      // Single sign-on cookies exceed Node's own 16 KiB.
+      headBytes: key.wholeNumber(
+        { min: 1_024, max: 16 * 1_024 * 1_024 },
+        65_536,
+        'Largest head or trailer section of a request or response, in bytes.',
+      ),
+      // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
+      fields: key.wholeNumber(COUNTS, 1_000, 'Maximum number of fields in the head of a request.'),
+      connections: key.wholeNumber(COUNTS, 10_000, 'Maximum number of open client connections.'),
+      connectionsPerAddress: key.wholeNumber(
+        COUNTS_OR_NONE,
+        0,
+        'Maximum number of open connections of one address (IPv6: /64). 0: no limit.',
+      ),
+      // Off: a held long poll is a request in flight, and only the operator knows how many there are.
+      inFlight: key.wholeNumber(
+        COUNTS_OR_NONE,
+        0,
+        'Maximum number of requests in flight to the application server, held long polls included. 0: no limit.',
+      ),
+      // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
+      memoryBytes: key.wholeNumber(
+        { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
+        67_108_864,
+        'Maximum bytes of data that the sidecar keeps for clients: see [limits.md](limits.md#memory).',
+      ),
+    }),
+    timeouts: key.section('live', 'How long clients may take.', {
+      head: key.duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
+      idle: key.duration('5m', 'How long a client may neither send nor read while the sidecar waits for it.'),
+      halfClosed: key.duration('5m', 'How long a half-closed client may wait for its answer.'),
+    }),
+    stop: key.section('live', 'How the sidecar stops: see [reliability.md](reliability.md#draining-and-stopping).', {
+      // Load balancers usually notice an unready Pod within this time. For slower ones, a preStop hook drains longer.
+      delay: key.duration('2s', 'Time between turning unready and closing the first connection. 0: none.', {
+        zero: 'none',
+      }),
+      // Together with the delay, less than the 10 s that `docker stop` waits.
+      window: key.duration('5s', 'After the delay, WebSockets are closed one by one over this time. 0: all at once.', {
+        zero: 'all at once',
+      }),
+      // Less than the 30 s that Kubernetes grants after SIGTERM.
+      deadline: key.duration(
+        '25s',
+        'Time from SIGTERM to the end, when running calls are cut. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
+        { zero: 'cut them at once' },
+      ),
+    }),
+    state: key.section('restart', 'What outlives a restart: see [state.md](state.md).', {
+      file: key.optionalText(
+        'the path of a file such as /var/lib/d2-sidecar/state',
+        /[^/]$/,
+        '/var/lib/d2-sidecar/state',
+        'File that keeps counters and sessions, one for each sidecar.',
+      ),
+      interval: key.duration('10s', 'Time between two saves; a crash loses at most this much.', { minMs: 100 }),
+    }),
+    history: key.section('restart', 'What each call did, for weeks: see [history.md](history.md).', {
+      file: key.optionalText(
+        'the path of a file such as /var/lib/d2-sidecar/history.db',
+        /[^/]$/,
+        '/var/lib/d2-sidecar/history.db',
+        'SQLite file, one for each sidecar. Absent: an hour in memory.',
+      ),
+      keep: key.duration('90d', 'How long it is kept.', { minMs: 86_400_000, maxMs: 730 * 86_400_000 }),
+      maxBytes: key.wholeNumber(
+        { min: 33_554_432, max: 1_099_511_627_776 },
+        1_073_741_824,
+        'Largest size of the file in bytes; beyond it the oldest goes.',
+      ),
+    }),
+    control: key.section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
+      socket: key.optionalText(
+        'a path',
+        key.NOT_EMPTY,
+        '/run/d2-sidecar/control.sock',
+        'Path of the socket: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
+      ),
+    }),
+    log: key.section('live', 'Logs are JSON lines on standard output.', {
+      level: key.oneOf(
+        ['debug', 'info', 'warn', 'error', 'silent'],
+        'info',
+        'Minimum level: `debug`, `info`, `warn`, `error` or `silent`.',
+      ),
+    }),
+    accessLog: key.section(
+      'live',
+      'A line of JSON for each call, in a file of its own: see [access-log.md](access-log.md).',
+      {
+        file: key.optionalText(
+          'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
+          /^(?!-$|\/dev\/stdout$).*[^/]$/,
+          '/var/log/d2-sidecar/access.log',
+          'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
+        ),
+        sample: key.share(1, 'Random share (0 to 1) of the calls that get a line.'),
+        slowerThan: key.duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
+        errorsAlways: key.yesOrNo(true, 'Whether failed calls always get a line.'),
+        others: key.yesOrNo(false, 'Whether other requests get a line, without their path.'),
+        users: key.yesOrNo(true, 'Whether lines contain users and addresses.'),
+        // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
+        maxBytes: key.wholeNumber(
+          { min: 0, max: 1_099_511_627_776 },
+          104_857_600,
+          'Size in bytes at which the file is renamed to `file.1`. 0: never (logrotate).',
+        ),
+        keep: key.wholeNumber({ min: 0, max: 1_000 }, 4, 'Number of renamed files to keep.'),
+      },
+    ),
+  })
   .describe('Configuration of d2-sidecar.');
 
-function parseRange(text: string): Parsed<string> {
-  return AddressRanges.isRange(text) ? { kind: 'ok', value: text } : { kind: 'bad', expected: RANGE_FORM };
+function parseRange(text: string) {
+  return AddressRanges.isRange(text) ? ok(text) : bad(RANGE_FORM);
 }
 
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;
 
-function findCertificateConflicts({ forwarded, listen }: ParsedConfig): readonly Conflict[] {
-  if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return [];
+function* findCertificateConflicts({ forwarded, listen }: ParsedConfig): Generator<key.Conflict> {
+  if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return;
   const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
   const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
-  return [{ keys: ['forwarded.clientCertificate', 'listen.tls'], line }];
+  yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
 }
 
-export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
+export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
   return [
     ...findPlaceConflicts(parsed),
     ...findMonitorConflicts(parsed.monitor),
@@ -289,27 +267,25 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
   ];
 }
 
-function findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): readonly Conflict[] {
+function* findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): Generator<key.Conflict> {
   const { url } = upstream;
   const keys = ['listen.host', 'listen.port', 'monitor.host', 'monitor.port'];
-  const conflicts: Conflict[] = [];
   if (url === undefined) {
     const line =
       'upstream.url: missing, expected http://host[:port][/application] as --upstream, in D2_SIDECAR_UPSTREAM_URL or in the file';
-    conflicts.push({ keys: ['upstream.url'], line });
+    yield { keys: ['upstream.url'], line };
   } else if (isServedBy(url, listen) || isServedBy(url, monitor)) {
     const line = `upstream.url: ${formatHostPort(url)} is the sidecar itself, expected the application server`;
-    conflicts.push({ keys: ['upstream.url', ...keys], line });
+    yield { keys: ['upstream.url', ...keys], line };
   }
   if (isSamePlace(listen, monitor)) {
     const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${formatHostPort(listen)})`;
-    conflicts.push({ keys, line });
+    yield { keys, line };
   }
-  return conflicts;
 }
 
 /** Checks only the `written` keys: a short deadline does not contradict the defaults of the others. */
-export function findStopConflicts({ stop }: ParsedConfig, written: Group): readonly Conflict[] {
+export function findStopConflicts({ stop }: ParsedConfig, written: Group): readonly key.Conflict[] {
   const parts = (['delay', 'window'] as const).filter((name) => valueAt(written, ['stop', name]) !== undefined);
   const togetherMs = parts.reduce((sum, name) => sum + stop[`${name}Ms`], 0);
   if (togetherMs <= stop.deadlineMs) return [];

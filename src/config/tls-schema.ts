@@ -1,47 +1,49 @@
 /** The keys below `listen.tls`, `monitor.tls` and `upstream.tls`, and the rules between them. */
 import type { z } from 'zod';
-import { authoritiesFile, type Conflict, oneOf, pemFile, section, serverName, yesOrNo } from './schema-keys.ts';
+import * as key from './schema-keys.ts';
 
 function keyStore(folder: string) {
   return {
-    pfxFile: pemFile(`${folder}/tls.pfx`, 'PKCS #12 file instead of `certFile` and `keyFile`.'),
-    passphraseFile: pemFile(`${folder}/passphrase`, 'File with the passphrase, in its first line.'),
+    pfxFile: key.pemFile(`${folder}/tls.pfx`, 'PKCS #12 file instead of `certFile` and `keyFile`.'),
+    passphraseFile: key.pemFile(`${folder}/passphrase`, 'File with the passphrase, in its first line.'),
   };
 }
 
 export function listenerTls(listener: 'listen' | 'monitor') {
   const folder = `/etc/d2-sidecar/${listener}`;
-  return section('live', 'TLS on this port: see [tls.md](tls.md). Without a certificate it is plain HTTP.', {
-    certFile: pemFile(`${folder}/tls.crt`, 'PEM file: the certificate, then intermediate ones.'),
-    keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
-    ...keyStore(folder),
-    clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities of clients.'),
-    clientAuth: oneOf(
-      ['none', 'request', 'require'],
-      'none',
-      'Whether clients need a certificate: `none`, `request` or `require`.',
-    ).meta({ reload: 'restart' }),
-  }).meta({ hide: 'value' });
+  return key
+    .section('live', 'TLS on this port: see [tls.md](tls.md). Without a certificate it is plain HTTP.', {
+      certFile: key.pemFile(`${folder}/tls.crt`, 'PEM file: the certificate, then intermediate ones.'),
+      keyFile: key.pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
+      ...keyStore(folder),
+      clientCaFile: key.pemFile(`${folder}/ca.crt`, 'PEM file of the authorities of clients.'),
+      clientAuth: key
+        .oneOf(
+          ['none', 'request', 'require'],
+          'none',
+          'Whether clients need a certificate: `none`, `request` or `require`.',
+        )
+        .meta({ reload: 'restart' }),
+    })
+    .meta({ hide: 'value' });
 }
 
-export const upstreamTls = section(
-  'live',
-  'TLS to the application server, if `upstream.url` is `https://`: see [tls.md](tls.md).',
-  {
-    caFile: authoritiesFile('/etc/d2-sidecar/upstream/ca.crt'),
-    serverName: serverName('smartweb.plant.example', '`upstream.url`'),
-    verify: yesOrNo(
+export const upstreamTls = key
+  .section('live', 'TLS to the application server, if `upstream.url` is `https://`: see [tls.md](tls.md).', {
+    caFile: key.authoritiesFile('/etc/d2-sidecar/upstream/ca.crt'),
+    serverName: key.serverName('smartweb.plant.example', '`upstream.url`'),
+    verify: key.yesOrNo(
       true,
       'Whether its certificate is verified. If not, anyone on the network path can read and change everything.',
     ),
-    certFile: pemFile(
+    certFile: key.pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',
       'PEM file with a certificate of the sidecar, if the server asks for one.',
     ),
-    keyFile: pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key.'),
+    keyFile: key.pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key.'),
     ...keyStore('/etc/d2-sidecar/upstream'),
-  },
-).meta({ hide: 'value' });
+  })
+  .meta({ hide: 'value' });
 
 type ParsedListener = z.output<ReturnType<typeof listenerTls>>;
 type OwnFiles = Pick<ParsedListener, 'certFile' | 'keyFile' | 'pfxFile' | 'passphraseFile'>;
@@ -56,7 +58,7 @@ export function selectListenerTls(tls: ParsedListener): ParsedListener | undefin
   return hasOwnCertificate(tls) ? tls : undefined;
 }
 
-export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly Conflict[] {
+export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly key.Conflict[] {
   const { clientCaFile, clientAuth } = tls;
   const conflicts = findOwnConflicts(section, tls);
   const add = (line: string) => conflicts.push({ keys: [section], line: `${section}.${line}` });
@@ -83,7 +85,7 @@ export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSe
   return conflicts;
 }
 
-function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphraseFile }: OwnFiles): Conflict[] {
+function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphraseFile }: OwnFiles): key.Conflict[] {
   const createConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
   const pem = certFile ?? keyFile;
   if (pfxFile !== undefined && pem !== undefined) {

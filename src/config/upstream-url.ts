@@ -1,6 +1,6 @@
 /** The address of the application server, and the context paths below it. */
 
-import { HOST_EXAMPLES, hasHost } from './host.ts';
+import { HOST_EXAMPLES, hasHost } from './host-port.ts';
 
 /** For a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
 const HTTP_PORT = 80;
@@ -44,15 +44,17 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, baseUrl: url.origin, isSecure, application });
 }
 
+export const CONTEXT_PATH_FORM = 'a context path such as smartWeb, or / for the root context';
+
 /** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */
 export function parseContextPath(text: string): Parsed<string> {
   const path = trimSlashes(text);
   if (path === '') return ok('');
-  const expected = 'a context path such as smartWeb, or / for the root context';
-  if (/[\s?#\\]/.test(path)) return bad(expected);
-  if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..')) return bad(expected);
+  if (/[\s?#\\]/.test(path)) return bad(CONTEXT_PATH_FORM);
+  if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..'))
+    return bad(CONTEXT_PATH_FORM);
   // Percent-encodes what clients percent-encode, so that it equals the path of a request line.
-  return URL.canParse(`http://h/${path}`) ? ok(new URL(`http://h/${path}`).pathname.slice(1)) : bad(expected);
+  return URL.canParse(`http://h/${path}`) ? ok(new URL(`http://h/${path}`).pathname.slice(1)) : bad(CONTEXT_PATH_FORM);
 }
 
 export function trimSlashes(path: string): string {
@@ -70,10 +72,10 @@ export function hideUrlSecrets(text: string): string {
   return shown.replace(/([?#]).+$/s, '$1[hidden]');
 }
 
-function ok<T>(value: T): Parsed<T> {
+export function ok<T>(value: T): Parsed<T> {
   return { kind: 'ok', value };
 }
 
-function bad(expected: string): Parsed<never> {
+export function bad(expected: string): Parsed<never> {
   return { kind: 'bad', expected };
 }

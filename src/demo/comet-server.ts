@@ -1,14 +1,49 @@
 /**
- * The Comet interface of the sample control system: Bayeux over WebSocket and long-polling. Clients subscribe to
- * objects, get their values pushed, and make calls. A handshake needs a login.
+ * What the sample control system has for browsers: the form login, and Comet (Bayeux over WebSocket and long-polling).
+ * Clients subscribe to objects, get their values pushed, and make calls. A handshake needs a login.
  */
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel } from './comet-message.ts';
-import type { SampleLogins } from './logins.ts';
-import { SAMPLE_OBJECTS } from './plant.ts';
+import { SAMPLE_BROWSERS, SAMPLE_OBJECTS } from './plant.ts';
+
+/** Below the application, as in the servlet specification. */
+export const LOGIN_PATH = 'j_security_check';
+
+/** The right password gets a cookie, a wrong one 403. */
+export class SampleLogins {
+  readonly #users = new Map<string, string>();
+  readonly #application: string;
+
+  constructor(application: string) {
+    this.#application = application;
+  }
+
+  userOf({ headers }: IncomingMessage): string | undefined {
+    return this.#users.get(/(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams(await text(request));
+    const user = form.get('j_username');
+    if (!SAMPLE_BROWSERS.some((one) => one.user === user && one.password === form.get('j_password'))) {
+      response.writeHead(403).end();
+      return;
+    }
+    const cookie = randomBytes(16).toString('hex').toUpperCase();
+    this.#users.set(cookie, user as string);
+    const path = `/${this.#application}`;
+    response.writeHead(303, {
+      'set-cookie': `JSESSIONID=${cookie}; Path=${path}; HttpOnly`,
+      'content-length': 0,
+      location: `${path}/`,
+    });
+    response.end();
+  }
+}
 
 /** Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
 type Call = (kind: 'rpc' | 'sba', path: string) => Promise<number>;

@@ -16,8 +16,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { COMET_PATH } from './comet-message.ts';
-import { SampleComet } from './comet-server.ts';
-import { LOGIN_PATH, SampleLogins } from './logins.ts';
+import { LOGIN_PATH, SampleComet, SampleLogins } from './comet-server.ts';
 import {
   createAuthFields,
   SAMPLE_ACCOUNTS,
@@ -97,7 +96,7 @@ export class SampleControlSystem {
     if (segments?.[0] === 'd2' && segments[1] === 'sba') {
       const sba = this.#sbas.get(segments.slice(2).join('/'));
       if (sba === undefined || sba.method !== request.method) return send(response, NOT_FOUND);
-      return this.#sba(sba, { url, bytes, response });
+      return this.#sba(sba, url, bytes, response);
     }
     send(response, segments === undefined ? NOT_FOUND : await this.#answer(request.method ?? '', segments, bytes));
   }
@@ -136,8 +135,7 @@ export class SampleControlSystem {
   }
 
   /** Sends bytes without a known length, so the answer is chunked. */
-  async #sba(sba: SampleSba, on: { url: URL; bytes: number; response: ServerResponse }): Promise<void> {
-    const { url, bytes, response } = on;
+  async #sba(sba: SampleSba, url: URL, bytes: number, response: ServerResponse): Promise<void> {
     const wanted = Number(url.searchParams.get('param') ?? 0);
     if (!Number.isSafeInteger(wanted) || wanted < 0 || wanted > MAX_DOWNLOAD_BYTES) return send(response, NOT_FOUND);
     const status = await this.#work(sba);

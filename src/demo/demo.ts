@@ -13,9 +13,8 @@ import { loadConfig } from '../config/load-config.ts';
 import { Sidecar } from '../sidecar/sidecar.ts';
 import { CometUsers } from './comet-users.ts';
 import { SAMPLE_APPLICATION, SampleControlSystem } from './control-system.ts';
-import { formatGuide } from './guide.ts';
 import { type SampleJvm, startSampleJvm } from './jvm.ts';
-import { SAMPLE_ACCOUNTS } from './plant.ts';
+import { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS } from './plant.ts';
 import { SampleUsers } from './users.ts';
 
 const LISTEN_PORT = 8081;
@@ -68,7 +67,7 @@ async function runUsers(bound: { listen: string; monitor: string }, jvm: SampleJ
   const noJvm = await showProgress(print, 'waiting for the JVM', read);
   if (!signal.aborted) {
     const sessionId = await findLastingSession(monitorUrl);
-    print(formatGuide({ clientUrl, monitorUrl, application: SAMPLE_APPLICATION, sessionId, noJvm }));
+    print(formatGuide(clientUrl, monitorUrl, sessionId, noJvm));
   }
   const began = performance.now();
   const progress = setInterval(
@@ -158,4 +157,60 @@ async function chooseFreePort(port: number, purpose: string): Promise<number> {
 
 function print(text: string): void {
   process.stdout.write(text);
+}
+
+/** Paths below `.../api/rest/v0/admin/`. */
+const LINKS = [
+  { title: 'Who is connected', path: 'd2/sessions' },
+  { title: 'All statistics', path: 'metrics/d2' },
+  { title: 'Sessions created and active', path: 'metrics/d2/sessions' },
+  { title: 'RPC calls, all and each', path: 'metrics/d2/rpc' },
+  { title: 'One RPC', path: 'metrics/d2/rpc/E.Boiler.ReadState' },
+  { title: 'SBA calls (binary content), all and each', path: 'metrics/d2/sba' },
+  { title: 'One SBA call', path: 'metrics/d2/rpc/E.Files.Download' },
+  { title: 'Objects, all and each', path: 'metrics/d2/object' },
+  { title: 'One object', path: 'metrics/d2/object/H.Boiler.Temperature' },
+];
+
+const JVM_LINK = { title: 'The Java virtual machine', path: 'metrics/jvm' };
+
+/**
+ * The text that the demo prints: where to look, and what to type. Without `sessionId`, that of a lasting session, it has
+ * no lines about one session. `noJvm`: why no JVM is shown, e.g. `no java was found`; undefined if one is read.
+ */
+function formatGuide(clientUrl: string, monitorUrl: string, sessionId?: string, noJvm?: string): string {
+  const admin = `${monitorUrl}/${SAMPLE_APPLICATION}/api/rest/v0/admin/`;
+  const lines = [
+    `A sample control system, ${SAMPLE_ACCOUNTS.length} users of its REST interface and ${SAMPLE_BROWSERS.length} browsers (WebSocket and long-polling) on it,`,
+    'and d2-sidecar in front. Ctrl-C ends all of it.',
+    '',
+    `  The live page is     ${monitorUrl}/`,
+    `  The users call       ${clientUrl}`,
+    `  The statistics are   ${admin}...`,
+    '',
+  ];
+  if (noJvm !== undefined) lines.push(...describeMissingJvm(noJvm, admin));
+  const sights = noJvm === undefined ? [...LINKS, JVM_LINK] : LINKS;
+  for (const sight of sights) lines.push(...formatLink(sight.title, admin + sight.path, '?'));
+  if (sessionId !== undefined) {
+    lines.push(...formatLink('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));
+  }
+  lines.push('Health of the sidecar', `  curl -i '${monitorUrl}/readyz'`, '');
+  const call = `${clientUrl}/api/rest/v0/d2/rpc/E.Boiler/ReadState`;
+  lines.push('A call of your own, which then shows in all of the above');
+  lines.push(`  curl -u anna:anna -H 'Content-Type: application/json' -d '[1]' '${call}'`, '');
+  return `${lines.join('\n')}\n`;
+}
+
+function describeMissingJvm(reason: string, admin: string): string[] {
+  return [
+    `No JVM is shown: ${reason.replace(/\.$/, '')}.`,
+    'Where java is installed, the demo starts a small JVM, the page shows its heap and its collector pauses,',
+    `and ${admin}metrics/jvm answers.`,
+    '',
+  ];
+}
+
+function formatLink(title: string, address: string, separator: '?' | '&'): string[] {
+  return [title, `  ${address}`, `  curl '${address}${separator}pretty=true'`, ''];
 }

@@ -1,5 +1,4 @@
 /** The content of the sample control system: its calls, its objects and its users. */
-
 export interface SampleRpc {
   /** Path below `d2/rpc/`, e.g. `interface/E.Boiler/Control/Start`. */
   readonly path: string;

@@ -2,32 +2,14 @@
  * Reads the condition of the application server's JVM (memory, classes, collectors) from one configured source: the
  * counters file, the attach socket, or HTTP. This folder knows nothing of the calls that the proxy relays.
  */
-import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { platform } from '../base/platform/platform.ts';
 import type { Config } from '../config/config.ts';
-import { AttachOverlay } from './attach/attach-overlay.ts';
-import { createWindowsSystem, findWindowsJvm } from './hsperfdata/find-windows-jvm.ts';
-import { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
-import type { JvmSource } from './jvm-source.ts';
-import { LocalSource } from './local-source.ts';
-import { PairedSource } from './paired-source.ts';
+import type { HttpSourceParts } from './http/create-http-source.ts';
+import { type JvmReading, type JvmSource, JvmSourceError } from './jvm-source.ts';
+import { createLocalSource, type LocalSourceParts } from './local-source.ts';
 
-/** The four commands of a reading take 2 to 3 ms. */
-const MAX_ATTACH_MS = 500;
-
-interface LocalSourceParts {
-  readonly config: {
-    readonly jvm: Pick<Config['jvm'], 'attach' | 'timeoutMs' | 'pid' | 'user'>;
-    readonly upstream: Pick<Config['upstream'], 'host' | 'port'>;
-  };
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-interface JvmSourceParts extends LocalSourceParts {
+interface JvmSourceParts extends LocalSourceParts, HttpSourceParts {
   readonly config: Pick<Config, 'jvm' | 'upstream'>;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** The source that the configuration asks for; undefined for `jvm.source: none`. */
@@ -43,18 +25,76 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   return new PairedSource(remote, createLocalSource(parts), { timeoutMs, logger: parts.logger });
 }
 
-/** Reads the JVM of this machine that listens where the upstream is. */
-export function createLocalSource({ config: { jvm, upstream }, clock, logger }: LocalSourceParts): LocalSource {
-  const { attach, timeoutMs, pid, user } = jvm;
-  // A failed overlay must leave time for the reading itself.
-  const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
-  const windows = platform.serviceManager === 'windows' ? createWindowsSystem(process.env) : undefined;
-  const counters = new HsperfdataSource({
-    ...{ pid, user, clock, procPath: platform.procPath },
-    find: windows && ((options, signal) => findWindowsJvm(options, signal, windows)),
-    upstreamHost: upstream.host,
-    upstreamPort: upstream.port,
-    isAnswering: (found, signal) => overlay.isAlive(found, signal),
-  });
-  return new LocalSource(counters, overlay, logger);
+/** Of the time for a reading: a page that does not answer must leave time for what the other source has read. */
+const MEMORY_SHARE = 0.75;
+
+/**
+ * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
+ * has only memory and connectors; the counters file has the rest. If one of them fails, the reading is that of the
+ * other: a server that hangs answers no page, and then its descriptors and its deadlocks matter most.
+ */
+export class PairedSource implements JvmSource {
+  readonly #memory: JvmSource;
+  readonly #rest: JvmSource;
+  readonly #options: { readonly timeoutMs: number; readonly logger: Logger };
+  #loggedReason: string | undefined;
+  name: string;
+
+  /** `timeoutMs` is that of a reading. */
+  constructor(memory: JvmSource, rest: JvmSource, options: { readonly timeoutMs: number; readonly logger: Logger }) {
+    this.#memory = memory;
+    this.#rest = rest;
+    this.#options = options;
+    this.name = memory.name;
+  }
+
+  get boundsHit(): ReadonlyMap<string, number> {
+    return new Map([...(this.#memory.boundsHit ?? []), ...(this.#rest.boundsHit ?? [])]);
+  }
+
+  async read(signal: AbortSignal): Promise<JvmReading> {
+    const limitMs = this.#options.timeoutMs * MEMORY_SHARE;
+    const limit = AbortSignal.timeout(limitMs);
+    // Wait for both even if one has failed: a source must not be called again while it is still reading.
+    const [memory, rest] = await Promise.allSettled([
+      this.#memory.read(AbortSignal.any([signal, limit])),
+      this.#rest.read(signal),
+    ]);
+    if (rest.status === 'rejected') {
+      if (memory.status === 'rejected') throw memory.reason;
+      this.name = this.#memory.name;
+      return memory.value;
+    }
+    if (memory.status === 'rejected') {
+      this.#logFailure(limit.aborted ? `no answer within ${limitMs} ms` : (memory.reason as Error).message);
+      this.name = this.#rest.name;
+      return rest.value;
+    }
+    this.#loggedReason = undefined;
+    this.name = `${this.#memory.name}+${this.#rest.name}`;
+    const { classes, collectors, server } = rest.value;
+    return { ...memory.value, classes, collectors, server: { ...server, connectors: memory.value.server?.connectors } };
+  }
+
+  /** Once for each reason. */
+  #logFailure(reason: string): void {
+    if (reason === this.#loggedReason) return;
+    this.#loggedReason = reason;
+    const fields = { source: this.#memory.name, reason };
+    this.#options.logger.warn(
+      fields,
+      `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`,
+    );
+  }
+
+  async dumpThreads(signal: AbortSignal): Promise<string> {
+    const dump = await this.#rest.dumpThreads?.(signal);
+    if (dump === undefined) throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', `${this.name} has no thread dumps.`);
+    return dump;
+  }
+
+  close(): void {
+    this.#memory.close();
+    this.#rest.close();
+  }
 }

@@ -1,25 +1,19 @@
 /** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
 import { emptyMetricSet, type Gauge, type MetricSet, unionOf } from '../metrics/metric-set.ts';
-import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
+import type { JvmReading, MemoryUsage } from './jvm-source.ts';
 import type { ServerState } from './server-reading.ts';
 
-export interface JvmGauges {
-  /** `jvm.classloader.loaded`, `.unloaded`. */
-  readonly classloader: MetricSet;
-  /** `jvm.memory.heap.used`, `jvm.memory.pools.G1-Old-Gen.usage`, ...: bytes, and ratios named `usage`. */
-  readonly memory: MetricSet;
-  /** `jvm.garbagecollector.G1-Young-Generation.count`, `.time` (ms). */
-  readonly garbagecollector: MetricSet;
-}
+export type JvmGauges = ReturnType<typeof createJvmGauges>;
 
 const USAGE_KEYS = ['init', 'used', 'committed', 'max'] as const;
 
-export function createJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
+export function createJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading) {
   return {
     classloader: createGauges([
       ['jvm.classloader.loaded', classes.loaded],
       ['jvm.classloader.unloaded', classes.unloaded],
     ]),
+    /** E.g. `jvm.memory.pools.G1-Old-Gen.usage`: bytes, and ratios named `usage`. */
     memory: createGauges([
       ...listUsage('jvm.memory.heap', heap),
       ...listUsage('jvm.memory.non-heap', nonHeap),
@@ -29,6 +23,7 @@ export function createJvmGauges({ classes, heap, nonHeap, pools, collectors }: J
         return [...listUsage(prefix, pool), [`${prefix}.used-after-gc`, pool.usedAfterGc] as const];
       }),
     ]),
+    /** E.g. `jvm.garbagecollector.G1-Young-Generation.time` (ms). */
     garbagecollector: createGauges(
       [...collectors].flatMap(([name, { count, timeMs }]) => {
         const prefix = `jvm.garbagecollector.${formatGaugeName(name)}`;

@@ -1,11 +1,41 @@
+import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { platform } from '../base/platform/platform.ts';
 import { sanitizeText } from '../base/shown-text.ts';
-import type { AttachOverlay } from './attach/attach-overlay.ts';
-import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
-import type { JvmReading } from './jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from './jvm-source.ts';
+import type { Config } from '../config/config.ts';
+import { AttachOverlay } from './attach/attach-overlay.ts';
+import { createWindowsSystem, findWindowsJvm } from './hsperfdata/find-windows-jvm.ts';
+import { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
+import { type JvmReading, type JvmSource, JvmSourceError } from './jvm-source.ts';
 import type { ServerProcess } from './server-reading.ts';
+
+/** The four commands of a reading take 2 to 3 ms. */
+const MAX_ATTACH_MS = 500;
+
+export interface LocalSourceParts {
+  readonly config: {
+    readonly jvm: Pick<Config['jvm'], 'attach' | 'timeoutMs' | 'pid' | 'user'>;
+    readonly upstream: Pick<Config['upstream'], 'host' | 'port'>;
+  };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Reads the JVM of this machine that listens where the upstream is. */
+export function createLocalSource({ config: { jvm, upstream }, clock, logger }: LocalSourceParts): LocalSource {
+  const { attach, timeoutMs, pid, user } = jvm;
+  // A failed overlay must leave time for the reading itself.
+  const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
+  const windows = platform.serviceManager === 'windows' ? createWindowsSystem(process.env) : undefined;
+  const counters = new HsperfdataSource({
+    ...{ pid, user, clock, procPath: platform.procPath },
+    find: windows && ((options, signal) => findWindowsJvm(options, signal, windows)),
+    upstreamHost: upstream.host,
+    upstreamPort: upstream.port,
+    isAnswering: (found, signal) => overlay.isAlive(found, signal),
+  });
+  return new LocalSource(counters, overlay, logger);
+}
 
 const ATTACH_UNUSED = 'the JVM’s attach socket is not used: its memory is read from its counters only';
 
@@ -29,6 +59,7 @@ function adviseOnProcess(process: ServerProcess | undefined): string | undefined
 
 /** The default source: the counters file, overlaid with values from the attach socket if there is one. */
 export class LocalSource implements JvmSource {
+  readonly boundsHit: ReadonlyMap<string, number>;
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
@@ -37,16 +68,13 @@ export class LocalSource implements JvmSource {
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
     this.#counters = counters;
+    this.boundsHit = counters.boundsHit;
     this.#attach = attach;
     this.#logger = logger;
   }
 
   get name(): string {
     return this.#attach.isApplied ? 'hsperfdata+attach' : 'hsperfdata';
-  }
-
-  get boundsHit(): ReadonlyMap<string, number> {
-    return this.#counters.boundsHit;
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {

@@ -64,11 +64,7 @@ export function createServerState(
   };
 }
 
-function computeCores(
-  now: ServerProcess | undefined,
-  then: ServerProcess | undefined,
-  seconds: number,
-): number | undefined {
+function computeCores(now: ServerProcess | undefined, then: ServerProcess | undefined, seconds: number) {
   if (now?.cpuSeconds === undefined || then?.cpuSeconds === undefined) return undefined;
   return now.id === then.id && seconds > 0 ? Math.max(0, now.cpuSeconds - then.cpuSeconds) / seconds : undefined;
 }

@@ -132,14 +132,11 @@ function readAddresses(lines: readonly string[]): Set<string> {
   return new Set(begin < 0 ? [] : before.slice(begin + 1).flatMap((line) => line.match(ADDRESS) ?? []));
 }
 
-interface Joined {
-  readonly cleaned: readonly string[];
-  /** The lines of each name with line feeds, by its first line. */
-  readonly names: ReadonlyMap<string, readonly (readonly string[])[]>;
-}
+/** The lines of each name with line feeds, by its first line. */
+type JoinedNames = ReadonlyMap<string, readonly (readonly string[])[]>;
 
 /** Joins the lines of each thread's name, with U+FFFD for its line feeds. `addresses` loses those that were found. */
-function joinNames(lines: readonly string[], addresses: Set<string>): Joined {
+function joinNames(lines: readonly string[], addresses: Set<string>) {
   const cleaned: string[] = [];
   const names = new Map<string, (readonly string[])[]>();
   /** Where in `cleaned` the name of the next thread may begin. */
@@ -161,7 +158,7 @@ function joinNames(lines: readonly string[], addresses: Set<string>): Joined {
 }
 
 /** Joins the lines of these names where the report of deadlocks repeats them: `"name":` and `held by "name"`. */
-function shortenNames(lines: readonly string[], names: Joined['names']): readonly string[] {
+function shortenNames(lines: readonly string[], names: JoinedNames): readonly string[] {
   if (names.size === 0) return lines;
   const shortened: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {

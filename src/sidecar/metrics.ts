@@ -8,7 +8,7 @@ import { VERSION_METRICS } from '../base/version.ts';
 import { ACCESS_LOG_METRICS } from '../export/access-log/access-logging.ts';
 import { ALERT_METRICS } from '../export/alerts/alert-metrics.ts';
 import { OTLP_METRICS } from '../export/otlp/signal-numbers.ts';
-import { JVM_METRICS, JVM_SOURCE_METRICS } from '../jvm/jvm-metrics.ts';
+import { JVM_METRICS, JVM_SOURCE_METRICS } from '../jvm/jvm-monitor.ts';
 import { SERVER_METRICS } from '../jvm/server-reading.ts';
 import { DIAGNOSIS_METRICS } from '../jvm/thread-diagnosis.ts';
 import { LIMIT_METRICS } from '../limits/limit-hits.ts';

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Summary } from '../../archive/summarize.ts';
 import { describeErrno } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
-import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
+import { ControlError, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -55,17 +55,13 @@ export const requestSummary = async (socket: string, seconds: number) =>
 export const requestAlertTest = (socket: string) =>
   fetchJson(socket, 'POST /alerts/test', ALERT_TEST, ALERT_TIMEOUT_MS);
 
-/** 0 ends the silence. */
 export const requestSilence = (socket: string, ms: number, text: string) =>
   fetchJson(socket, `POST /alerts/silence?ms=${ms}&text=${encodeURIComponent(text)}`, STATUS);
 
 export const requestTop = async (socket: string) => JSON.parse(await fetchText(socket, 'GET /top')) as TopDocument;
 
 /** Asks the sidecar to stop. `gone` resolves when its process has ended (true) or the deadline has passed (false). */
-export async function requestShutdown(
-  socketPath: string,
-  graceMs: number,
-): Promise<{ readonly status: ControlStatus; readonly gone: Promise<boolean> }> {
+export async function requestShutdown(socketPath: string, graceMs: number) {
   const response = await send(socketPath, 'POST /shutdown', ANSWER_TIMEOUT_MS);
   const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const first = await chunks.next().catch(() => undefined);

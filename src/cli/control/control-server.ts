@@ -18,7 +18,7 @@
  * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
  * | `POST /note?text=...` | a `ControlStatus` |
  * | `POST /history/backup?file=...` | a `ControlStatus` |
- * | `POST /alerts/test` | an array of `TestResult` |
+ * | `POST /alerts/test` | what `Alerts.test` returns |
  * | `POST /alerts/silence?ms=7200000&text=...` | a `ControlStatus`; 0 ms end the silence |
  * | `POST /drain` | a `ControlStatus` |
  * | `POST /reload` | `{ status, reload }` |

@@ -1,13 +1,10 @@
-/**
- * Finds the sidecar that a command is for: the installed service's, then those of this user. Root finds those of all
- * users.
- */
+/** Finds the sidecar that a command is for: the installed service's, then those of this user, for root of all users. */
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { requestStatus } from './control-client.ts';
-import { ControlError, type ControlStatus } from './protocol.ts';
+import { ControlError } from './protocol.ts';
 import { checkPrivateFolder, defaultFolder, defaultSocketPath, foldersOfUsers, isListening } from './socket-folder.ts';
 
 /** Where control sockets may be. */
@@ -18,11 +15,6 @@ export interface SocketPlaces {
   readonly folder: string;
   /** The same of other users. */
   readonly others: readonly string[];
-}
-
-interface Found {
-  readonly path: string;
-  readonly status: ControlStatus;
 }
 
 /** Another user may leave any number of sockets that do not answer. */
@@ -93,9 +85,14 @@ function isSocket(file: string): boolean {
   }
 }
 
+async function query(path: string) {
+  return { path, status: await requestStatus(path) };
+}
+
+type Found = Awaited<ReturnType<typeof query>>;
+
 /** The sidecars of others that answer. All at once: some may only let this one wait. */
 async function queryForeign(sockets: readonly string[]): Promise<readonly Found[]> {
-  const query = async (path: string) => ({ path, status: await requestStatus(path) });
   const answers = await Promise.allSettled(sockets.map(query));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
@@ -107,7 +104,7 @@ async function queryAll(sockets: readonly string[]): Promise<readonly Found[]> {
   // One at a time: killed processes may have left any number of them, and file descriptors are few.
   for (const path of sockets) {
     try {
-      live.push({ path, status: await requestStatus(path) });
+      live.push(await query(path));
     } catch (error) {
       // The socket of a killed process, which nothing else would ever remove; on Windows a file without its pipe.
       const cause = error instanceof SidecarError ? error.cause : undefined;

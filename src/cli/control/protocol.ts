@@ -46,7 +46,6 @@ export const RELOADED = z.discriminatedUnion('kind', [
 export type ControlStatus = Readonly<z.infer<typeof STATUS>>;
 export type ReloadAnswer = Readonly<z.infer<typeof RELOADED>>;
 
-/** The data of `top`. */
 export interface TopDocument {
   readonly live: Live;
   readonly calls: readonly CallsOfApplication[];

@@ -1,8 +1,7 @@
 /** The channels of a survey. Channels that differ only in segments that look like data become one template. */
 import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { type Bounds, MAX_CHANNELS, MAX_SEGMENTS } from './bounds.ts';
-import { looksLikeWord } from './likely-names.ts';
-import { NameNode, VARIABLE } from './name-node.ts';
+import { looksLikeWord, NameNode, VARIABLE } from './name-node.ts';
 import { Tally } from './tally.ts';
 
 /**
@@ -12,7 +11,7 @@ import { Tally } from './tally.ts';
 export type ChannelEvent = CometWhen | 'forbidden' | 'acknowledged' | 'refused' | 'answer';
 
 /** The events on a channel, or on all channels of a template. */
-export class ChannelRecord {
+class ChannelRecord {
   readonly tallies = new Map<ChannelEvent, Tally>();
 
   tallyOf(event: ChannelEvent): Tally {

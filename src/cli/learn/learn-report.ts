@@ -1,6 +1,6 @@
 /**
  * The output of `d2-sidecar learn`: a YAML document of rules to fill in, with findings in comments. It has no values,
- * and its names passed the checks of likely-names.ts.
+ * and its names passed the checks of name-node.ts.
  */
 import { sanitizeText } from '../../base/shown-text.ts';
 import { isService } from '../../protocol/bayeux/message.ts';

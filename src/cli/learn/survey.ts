@@ -15,16 +15,9 @@ import {
   META_UNSUBSCRIBE,
 } from '../../protocol/bayeux/message.ts';
 import { Bounds, MAX_KNOWN_DATA, MAX_PENDING } from './bounds.ts';
-import { type ChannelEvent, type HeardChannel, HeardChannels } from './heard-channels.ts';
+import { type ChannelEvent, HeardChannels } from './heard-channels.ts';
 
-export interface Findings {
-  readonly clientMessages: number;
-  readonly upstreamMessages: number;
-  /** Messages that could not be read because of a bug in this code. */
-  readonly failures: number;
-  readonly channels: readonly HeardChannel[];
-  readonly skipped: Bounds['skipped'];
-}
+export type Findings = ReturnType<Survey['finish']>;
 
 export class Survey {
   clientMessages = 0;
@@ -54,9 +47,8 @@ export class Survey {
     this.clientMessages += 1;
     this.#remember(clientId, 0);
     if (channel === META_HANDSHAKE) this.#remember(ext, 0);
-    else if (channel === META_SUBSCRIBE) for (const each of subscription) this.#record('subscribe', each, undefined);
-    else if (channel === META_UNSUBSCRIBE)
-      for (const each of subscription) this.#record('unsubscribe', each, undefined);
+    else if (channel === META_SUBSCRIBE) for (const each of subscription) this.#record('subscribe', each);
+    else if (channel === META_UNSUBSCRIBE) for (const each of subscription) this.#record('unsubscribe', each);
     if (isMeta(channel)) return;
     this.#record('publish', channel, data);
     const key = this.#hashRequest(client, channel, id);
@@ -72,22 +64,23 @@ export class Survey {
     this.upstreamMessages += 1;
     this.#remember(clientId, 0);
     if (channel === META_SUBSCRIBE && successful === false) {
-      for (const each of subscription) this.#record('forbidden', each, undefined);
+      for (const each of subscription) this.#record('forbidden', each);
     }
     if (isMeta(channel)) return;
-    if (successful === false) this.#record('refused', channel, undefined);
-    else if (data === undefined) this.#record('acknowledged', channel, undefined);
+    if (successful === false) this.#record('refused', channel);
+    else if (data === undefined) this.#record('acknowledged', channel);
     else if (this.#pendingRequests.delete(this.#hashRequest(client, channel, id) ?? ''))
       this.#record('answer', channel, data);
     else this.#record('delivery', channel, data);
   }
 
+  /** A message could not be read, because of a bug in this code. */
   onFailure(): void {
     this.#failures += 1;
   }
 
   /** Ends the survey. Call this once. */
-  finish(): Findings {
+  finish() {
     return {
       clientMessages: this.clientMessages,
       upstreamMessages: this.upstreamMessages,
@@ -97,7 +90,7 @@ export class Survey {
     };
   }
 
-  #record(event: ChannelEvent, channel: string, data: unknown): void {
+  #record(event: ChannelEvent, channel: string, data?: unknown): void {
     const tally = isMeta(channel) ? undefined : this.channels.recordOf(channel)?.tallyOf(event);
     if (tally === undefined) return;
     tally.record(data, this.#bounds);

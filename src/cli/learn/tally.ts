@@ -1,12 +1,11 @@
 /** Counts how often something happened on a channel, and keeps the shape of its data: keys and types, never values. */
 import { type Bounds, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
-import { looksLikeField } from './likely-names.ts';
-import { NameNode, VARIABLE } from './name-node.ts';
+import { looksLikeField, NameNode, VARIABLE } from './name-node.ts';
 
-export type DataType = 'text' | 'number' | 'boolean' | 'null' | 'object' | 'list';
+type DataType = 'text' | 'number' | 'boolean' | 'null' | 'object' | 'list';
 
 /** A place in the data: the data itself, a field of an object, or any entry of a list. */
-export class Field {
+class Field {
   times = 0;
   readonly types = new Set<DataType>();
 
@@ -16,7 +15,7 @@ export class Field {
   }
 }
 
-export interface ShownField {
+interface ShownField {
   /** JSON Pointer into data; `{}` is any key, `{n}` any entry of a list. */
   readonly pointer: string;
   readonly types: readonly DataType[];

@@ -2,7 +2,7 @@
  * Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found.
  */
 import { z } from 'zod';
-import { describeChoice } from '../schema-keys.ts';
+import { describeChoice, group } from '../schema-keys.ts';
 import { type JsonPointer, parsePointer } from './json-pointer.ts';
 import { compilesBy, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
@@ -23,50 +23,42 @@ const ERROR_FORM = 'a JSON Pointer into the answer: /error, or into /data or /ex
 const ID_PLACE = /^\/(?:id$|data\/|ext\/)/;
 const ERROR_PLACE = /^\/(?:error$|data(?:\/|$)|ext(?:\/|$))/;
 
-const replySchema = z
-  .strictObject(
-    {
-      channel: text(REPLY_CHANNEL_FORM, isReplyChannel)
-        .optional()
-        .describe('Channel of the answer. Absent: that of the call.'),
-      id: text(ID_FORM, (id) => parsePointerTo(ID_PLACE, id) !== undefined)
-        .optional()
-        .describe('JSON Pointer to the correlation id, in both messages. Absent: /id.'),
-      error: text(ERROR_FORM, (error) => parsePointerTo(ERROR_PLACE, error) !== undefined)
-        .optional()
-        .describe('JSON Pointer into the answer; anything there but null, false and an empty text means failure.'),
-    },
-    { error: 'a group of channel, id and error' },
-  )
-  .describe('How the answer to a call is found.');
+const replySchema = group('a group of channel, id and error', {
+  channel: text(REPLY_CHANNEL_FORM, isReplyChannel)
+    .optional()
+    .describe('Channel of the answer. Absent: that of the call.'),
+  id: text(ID_FORM, (id) => parsePointerTo(ID_PLACE, id) !== undefined)
+    .optional()
+    .describe('JSON Pointer to the correlation id, in both messages. Absent: /id.'),
+  error: text(ERROR_FORM, (error) => parsePointerTo(ERROR_PLACE, error) !== undefined)
+    .optional()
+    .describe('JSON Pointer into the answer; anything there but null, false and an empty text means failure.'),
+}).describe('How the answer to a call is found.');
 
-const writtenRule = z.strictObject(
-  {
-    channel: text(CHANNEL_FORM, (channel) => parseChannel(channel) !== undefined).describe(
-      'Channel with captures: /d2/object/{name}. A capture matches exactly one segment.',
+const writtenRule = group('a rule with channel, kind, action and name', {
+  channel: text(CHANNEL_FORM, (channel) => parseChannel(channel) !== undefined).describe(
+    'Channel with captures: /d2/object/{name}. A capture matches exactly one segment.',
+  ),
+  when: z
+    .enum(WHENS, { error: describeChoice(WHENS) })
+    .optional()
+    .describe(
+      'Event on the channel: a client subscribes, unsubscribes or sends a message, or the server delivers one. Absent: the default of the action; all events for kind none.',
     ),
-    when: z
-      .enum(WHENS, { error: describeChoice(WHENS) })
-      .optional()
-      .describe(
-        'Event on the channel: a client subscribes, unsubscribes or sends a message, or the server delivers one. Absent: the default of the action; all events for kind none.',
-      ),
-    kind: z
-      .enum(KINDS, { error: describeChoice(KINDS) })
-      .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
-    action: z
-      .enum(ACTIONS, { error: describeChoice(ACTIONS) })
-      .optional()
-      .describe('call for kinds rpc and sba (the default); subscribe, unsubscribe or value for object.'),
-    name: text(NAME_FORM)
-      .prefault('')
-      .describe(
-        'Name with captures and with JSON Pointers into data: {/eventName}[.{/interfaceName}].{/rpcName}, where a part in brackets is omitted if its pointer finds nothing. Absent for none.',
-      ),
-    reply: replySchema.optional(),
-  },
-  { error: 'a rule with channel, kind, action and name' },
-);
+  kind: z
+    .enum(KINDS, { error: describeChoice(KINDS) })
+    .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
+  action: z
+    .enum(ACTIONS, { error: describeChoice(ACTIONS) })
+    .optional()
+    .describe('call for kinds rpc and sba (the default); subscribe, unsubscribe or value for object.'),
+  name: text(NAME_FORM)
+    .prefault('')
+    .describe(
+      'Name with captures and with JSON Pointers into data: {/eventName}[.{/interfaceName}].{/rpcName}, where a part in brackets is omitted if its pointer finds nothing. Absent for none.',
+    ),
+  reply: replySchema.optional(),
+});
 
 export type CometRule = Readonly<z.output<typeof writtenRule>>;
 export type CometWhen = (typeof WHENS)[number];

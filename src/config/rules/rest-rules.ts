@@ -1,6 +1,6 @@
 /** Rules of `rest.rules`: which requests are calls, and how these are named. The paths of `rest.deny`. */
 import { z } from 'zod';
-import { describeChoice, type Frozen } from '../schema-keys.ts';
+import { describeChoice, type Frozen, group } from '../schema-keys.ts';
 import { type Parsed, parseContextPath, trimSlashes } from '../upstream-url.ts';
 import { compilesBy, decodeText, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
@@ -10,33 +10,28 @@ const PATH_FORM =
   'a path below rest.prefix such as d2/rpc/{event}/{method}, or below the application such as /odata/{set}, where each segment is a text or one {capture}';
 const NAME_FORM = 'a name with captures of the path such as {event}.{method}';
 
-const writtenRule = z.strictObject(
-  {
-    methods: z
-      .array(z.string({ error: METHOD_FORM }).regex(/^[A-Z][A-Z0-9_-]*$/, { error: METHOD_FORM }), {
-        error: 'a list of methods',
-      })
-      .min(1, { error: 'at least one method' })
-      .describe('Upper-case methods that the rule matches; GET also matches HEAD.'),
-    path: z
-      .string({ error: PATH_FORM })
-      .refine((path) => parsePath(path) !== undefined, { error: PATH_FORM })
-      .overwrite((path) => (path.startsWith('/') ? `/${trimSlashes(path)}` : trimSlashes(path)))
-      .describe(
-        'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture matches exactly one segment.',
-      ),
-    kind: z
-      .enum(KINDS, { error: describeChoice(KINDS) })
-      .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
-    name: z
-      .string({ error: NAME_FORM })
-      .prefault('')
-      .describe(
-        'Name of the call, with captures: {event}.{method}. For kind session: login or logout. Absent for none.',
-      ),
-  },
-  { error: 'a rule with methods, path, kind and name' },
-);
+const writtenRule = group('a rule with methods, path, kind and name', {
+  methods: z
+    .array(z.string({ error: METHOD_FORM }).regex(/^[A-Z][A-Z0-9_-]*$/, { error: METHOD_FORM }), {
+      error: 'a list of methods',
+    })
+    .min(1, { error: 'at least one method' })
+    .describe('Upper-case methods that the rule matches; GET also matches HEAD.'),
+  path: z
+    .string({ error: PATH_FORM })
+    .refine((path) => parsePath(path) !== undefined, { error: PATH_FORM })
+    .overwrite((path) => (path.startsWith('/') ? `/${trimSlashes(path)}` : trimSlashes(path)))
+    .describe(
+      'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture matches exactly one segment.',
+    ),
+  kind: z
+    .enum(KINDS, { error: describeChoice(KINDS) })
+    .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
+  name: z
+    .string({ error: NAME_FORM })
+    .prefault('')
+    .describe('Name of the call, with captures: {event}.{method}. For kind session: login or logout. Absent for none.'),
+});
 
 export type RestRule = Frozen<z.output<typeof writtenRule>>;
 

@@ -12,15 +12,8 @@ import { type LineCounts, LineFile } from './line-file.ts';
 /** The `accessLog` section when its `file` is set. */
 export type AccessLogOptions = Config['accessLog'] & { readonly file: string };
 
-export interface AccessLogParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly counts: LineCounts;
-}
-
 const NS_PER_US = 1_000;
 const US_PER_S = 1_000_000;
-/** Longer names are cut. */
 const MAX_NAME_CHARS = 512;
 /** Any other method is logged as `(other)`: the client chooses that text, and it may contain a secret. */
 const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE PATCH OPTIONS CONNECT TRACE'.split(' '));
@@ -32,7 +25,7 @@ export class AccessLog implements CallObserver {
   readonly #clock: Clock;
   #options: AccessLogOptions;
 
-  constructor(options: AccessLogOptions, { clock, logger, counts }: AccessLogParts) {
+  constructor(options: AccessLogOptions, clock: Clock, logger: Logger, counts: LineCounts) {
     this.#options = options;
     this.#clock = clock;
     this.file = new LineFile(options, counts, logger);

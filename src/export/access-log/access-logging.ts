@@ -8,7 +8,7 @@ import type { AccessLog, AccessLogOptions } from './access-log.ts';
 /** How long closing waits for pending lines to be written. */
 const CLOSE_MS = 1_000;
 
-export interface AccessLoggingParts {
+interface AccessLoggingParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observers: CallObservers;
@@ -68,7 +68,7 @@ export class AccessLogging {
 
   #use(options: AccessLogOptions, Loaded: typeof AccessLog): void {
     const { observers, clock, logger } = this.#parts;
-    if (this.#log === undefined) this.#log = new Loaded(options, { clock, logger, counts: this.counts });
+    if (this.#log === undefined) this.#log = new Loaded(options, clock, logger, this.counts);
     else this.#log.reconfigure(options);
     // Added again, because `wantsOthers` may have changed.
     observers.remove(this.#log);

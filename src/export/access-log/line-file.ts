@@ -20,6 +20,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
 import { describeFileError, openTrusted } from '../../base/trusted-file.ts';
 import { removeOwn, renameTrusted } from '../../base/write-aside.ts';
+import type { Config } from '../../config/config.ts';
 import { checkOwner, endsWithLine } from './log-obstacle.ts';
 
 /** Some 10,000 lines: seconds of traffic. Further lines are lost. */
@@ -37,21 +38,14 @@ const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 /** Transient errors, after which the same file can be written again. */
 const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
-export interface LineFileOptions {
-  readonly file: string;
-  /** The file is rotated from this size on; 0: never. Only for regular files. */
-  readonly maxBytes: number;
-  /** Number of rotated files that are kept: `file.1` is the youngest. */
-  readonly keep: number;
-}
+/** Only regular files are rotated. `file.1` is the youngest. */
+export type LineFileOptions = Pick<Config['accessLog'], 'maxBytes' | 'keep'> & { readonly file: string };
 
-/** Totals since the start. */
 export interface LineCounts {
   written: number;
   lost: number;
   /** Failed attempts to open, write or rotate the file. */
   failures: number;
-  /** Rotations because of the size. */
   rotations: number;
 }
 
@@ -62,6 +56,7 @@ export interface LineFileLimits {
 }
 
 export class LineFile {
+  waitingBytes = 0;
   readonly #counts: LineCounts;
   readonly #logger: Logger;
   readonly #retryMs: number;
@@ -78,7 +73,6 @@ export class LineFile {
   readonly #lines: Buffer[] = [];
   /** Bytes of the first line that are written already. */
   #writtenOfFirst = 0;
-  #waitingBytes = 0;
   #work: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The timer waits for a retry. */
@@ -101,23 +95,19 @@ export class LineFile {
     this.#begin();
   }
 
-  get waitingBytes(): number {
-    return this.#waitingBytes;
-  }
-
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
     const bytes = Buffer.from(line);
-    if (this.#isClosed || this.#waitingBytes + bytes.length > this.#maxWaitingBytes) {
+    if (this.#isClosed || this.waitingBytes + bytes.length > this.#maxWaitingBytes) {
       this.#countLost(1);
       return;
     }
     this.#lines.push(bytes);
-    this.#waitingBytes += bytes.length;
+    this.waitingBytes += bytes.length;
     if (this.#work !== undefined) return;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
     // Sooner under heavy traffic, but not before a retry is due.
-    else if (this.#waitingBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
+    else if (this.waitingBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
   }
 
   /** Call it after the file has been moved away: the next batch goes to a new file. No line is lost. */
@@ -143,7 +133,7 @@ export class LineFile {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#countLost(this.#lines.splice(0).length);
-    this.#waitingBytes = 0;
+    this.waitingBytes = 0;
     // Closing can block for the same reasons as writing.
     await Promise.race([this.#closeHandle(), isLate]);
   }
@@ -153,7 +143,7 @@ export class LineFile {
     this.#begin();
     await this.#work;
     // A full FIFO may have a reader that is still reading.
-    while (this.#waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
+    while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
       await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
       await this.#work;
     }
@@ -168,7 +158,7 @@ export class LineFile {
       this.#work = undefined;
       if (this.#isOver) return;
       this.#isRetryDue = retryMs !== undefined;
-      const waitMs = retryMs ?? (this.#waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
+      const waitMs = retryMs ?? (this.waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
       if (waitMs !== undefined) this.#timer = setTimeout(() => this.#begin(), waitMs).unref();
     });
   }
@@ -278,14 +268,14 @@ export class LineFile {
       line = this.#lines[count];
     }
     this.#lines.splice(0, count);
-    this.#waitingBytes -= bytes;
+    this.waitingBytes -= bytes;
     this.#counts.written += count;
   }
 
   /** Drops the rest of a partly written line, since its beginning is in the file that is being left. */
   #dropTornLine(): void {
     if (this.#writtenOfFirst === 0) return;
-    this.#waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
+    this.waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
     this.#writtenOfFirst = 0;
     this.#countLost(1);
   }

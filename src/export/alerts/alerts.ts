@@ -17,7 +17,7 @@ import type { Verdicts } from '../../measure/verdict/verdicts.ts';
 import { readAlertsFile, type SavedAlerts, writeAlertsFile } from './alerts-file.ts';
 import { Episodes, type FoundNow } from './episodes.ts';
 import { ALERT_SUBJECTS, type Finding, linkTo } from './message.ts';
-import { type Channel, type ChannelName, Outbox, SendError } from './outbox.ts';
+import { type Channel, Outbox, SendError } from './outbox.ts';
 import { Thresholds } from './thresholds.ts';
 import { createWebhook } from './webhook.ts';
 
@@ -26,13 +26,8 @@ const CHECK_MS = 1_000;
 const TEST_MS = 20_000;
 const CODE = 'D2S_ERR_ALERTS';
 
-interface AlertedApplication {
-  readonly name: string;
-  readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
-}
-
 export interface AlertSources {
-  readonly applications: readonly AlertedApplication[];
+  readonly applications: readonly { readonly name: string; readonly slowest: Pick<SlowestCalls, 'slowestSince'> }[];
   readonly verdicts: Pick<Verdicts, 'all' | 'of'>;
   readonly history: Pick<History, 'mark' | 'onMinutes'>;
   /** Address of the live page, with a slash at its end, if `alerts.pageUrl` is absent. */
@@ -47,13 +42,6 @@ export interface AlertsOptions {
   readonly logger: Logger;
   /** Default: those of the configuration. */
   readonly channels?: readonly Channel[];
-}
-
-export interface TestResult {
-  readonly channel: ChannelName;
-  readonly isSent: boolean;
-  /** What the receiver answered, or why it did not get the message. */
-  readonly text: string;
 }
 
 export class Alerts {
@@ -141,8 +129,8 @@ export class Alerts {
     await Promise.all(this.outboxes.map((outbox) => outbox.settled()));
   }
 
-  /** Sends one message now, beside those that wait. Never rejects. */
-  async test(): Promise<readonly TestResult[]> {
+  /** Sends one message now, beside those that wait. `text`: the receiver's answer, or why it has none. Never rejects. */
+  async test() {
     const { clock } = this.#options;
     const [application = ''] = this.#sources?.applications.map(({ name }) => name) ?? [];
     const text = 'This is a test by d2-sidecar alerts test. Nothing is wrong.';

@@ -7,7 +7,7 @@ import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { formatCount, formatSpan } from '../../base/figures.ts';
 import { randomId } from '../../base/random-id.ts';
 import type { SavedAlerts, SavedEpisode } from './alerts-file.ts';
-import { type AlertEvent, type AlertMessage, type Finding, shorten, shortenName } from './message.ts';
+import { type AlertMessage, type Finding, shorten, shortenName } from './message.ts';
 
 const BEGIN_NS = 2 * NS_PER_S;
 const END_NS = 10 * NS_PER_S;
@@ -151,7 +151,7 @@ export class Episodes {
     this.#room = { messages: Math.min(this.#burst, messages + gained), epochMs: nowMs };
   }
 
-  #compose(episode: Episode, event: Exclude<AlertEvent, 'test'>): AlertMessage {
+  #compose(episode: Episode, event: 'begins' | 'ends'): AlertMessage {
     const { id, application, subject, code, kind, name, text, sinceEpochMs, untilEpochMs } = episode;
     const finding = { application, subject, code, kind, name, text };
     const parts = event === 'begins' ? [text, this.#texts.evidenceOf(finding)] : this.#describeEnd(episode);

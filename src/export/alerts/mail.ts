@@ -8,8 +8,7 @@ import type { Config } from '../../config/config.ts';
 import { isLoopback } from '../../config/host-port.ts';
 import { createAuthoritiesReader } from '../../tls/authorities.ts';
 import { type AlertMessage, formatMail, titleOf } from './message.ts';
-import { type Channel, SendError } from './outbox.ts';
-import { describeSendFailure } from './send-failure.ts';
+import { type Channel, describeSendFailure, SendError } from './outbox.ts';
 
 type MailConfig = Config['alerts']['mail'];
 
@@ -23,8 +22,8 @@ const createError = (message: string) => new SendError(message);
 export function createMail(config: MailConfig, logger: Logger): Channel | undefined {
   const { smtp, from, to, user, passwordFile, caFile } = config;
   const server = parseMailServer(smtp ?? '');
-  if (server.kind !== 'ok') return undefined;
-  const { host, port, isTls } = server.value;
+  if (server === undefined) return undefined;
+  const { host, port, isTls } = server;
   const key = 'alerts.mail.passwordFile';
   const readPassword =
     passwordFile === undefined

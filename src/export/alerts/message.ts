@@ -1,18 +1,14 @@
 /** A message, and its forms: JSON, Slack, Teams and mail. */
-import { formatSpan } from '../../base/figures.ts';
 import { sanitizeText } from '../../base/shown-text.ts';
-
-export type AlertEvent = 'begins' | 'ends' | 'test';
 
 /** Of the verdict's subjects: those that have the trouble. */
 export const ALERT_SUBJECTS = ['server', 'network', 'client', 'sidecar'] as const;
-export type AlertSubject = (typeof ALERT_SUBJECTS)[number];
 
 /** What an episode is about. */
 export interface Finding {
   /** Context path without slashes; `''` is the root. */
   readonly application: string;
-  readonly subject: AlertSubject;
+  readonly subject: (typeof ALERT_SUBJECTS)[number];
   /** A code of the verdict, or `threshold` (`alerts.rules`). */
   readonly code: string;
   /** The call to look at first. */
@@ -22,15 +18,10 @@ export interface Finding {
 }
 
 /** The body of the webhook. Times are ISO 8601. */
-export interface AlertMessage {
+export interface AlertMessage extends Omit<Finding, 'kind'> {
   /** The same for the beginning and the end. */
   readonly id: string;
-  readonly event: AlertEvent;
-  readonly application: string;
-  readonly subject: AlertSubject;
-  readonly code: string;
-  readonly name: string | null;
-  readonly text: string;
+  readonly event: 'begins' | 'ends' | 'test';
   readonly since: string;
   /** Null while it lasts. */
   readonly until: string | null;
@@ -65,10 +56,6 @@ const TITLES = { begins: 'Begins', ends: 'Over', test: 'Test' } as const;
 export function titleOf({ event, application, code, subject, name }: AlertMessage): string {
   const what = code.replaceAll('-', ' ');
   return `${TITLES[event]}: /${application}: ${what}${name === null ? '' : `, ${name}`} (${subject})`;
-}
-
-export function lengthOf({ since, until }: Pick<AlertMessage, 'since' | 'until'>): string {
-  return until === null ? '' : formatSpan((Date.parse(until) - Date.parse(since)) / 1_000);
 }
 
 /** The text of a mail, lines of one sentence or field. */

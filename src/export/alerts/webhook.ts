@@ -8,8 +8,7 @@ import { parseHookUrl } from '../../config/alerts-schema.ts';
 import type { Config } from '../../config/config.ts';
 import { createAuthoritiesReader } from '../../tls/authorities.ts';
 import { BODIES } from './message.ts';
-import { type Channel, SendError } from './outbox.ts';
-import { describeSendFailure } from './send-failure.ts';
+import { type Channel, describeSendFailure, SendError } from './outbox.ts';
 
 type WebhookConfig = Config['alerts']['webhook'];
 
@@ -45,12 +44,12 @@ export function createWebhook(config: WebhookConfig, logger: Logger): Channel | 
       const secret = await readSecret?.();
       const signature = secret === undefined ? {} : { 'x-signature': sign(body, secret) };
       const fields = { 'content-type': 'application/json', ...signature };
-      const status = await exchange(await findPlace(), { method: 'POST', body, fields }, signal);
+      const status = await exchange({ ...(await findPlace()), method: 'POST', body, fields }, signal);
       if (status >= 200 && status < 300) return String(status);
       throw new SendError(`the receiver answered ${status}${describeStatus(status)}`, FINAL_STATUS.has(status));
     },
     // Any answer will do: many receivers know only POST.
-    verify: async (signal) => `${await exchange(await findPlace(), { method: 'HEAD', fields: {} }, signal)} to HEAD`,
+    verify: async (signal) => `${await exchange({ ...(await findPlace()), method: 'HEAD' }, signal)} to HEAD`,
   };
 }
 
@@ -68,20 +67,17 @@ export function sign(body: string, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-interface Place {
+interface Asked {
   readonly url: string;
   /** PEM of the authorities; undefined: those of Node.js. */
   readonly ca: string | undefined;
-}
-
-interface Asked {
   readonly method: 'POST' | 'HEAD';
   readonly body?: string;
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** Resolves to the status. Rejects with a SendError. */
-async function exchange({ url, ca }: Place, { fields, ...asked }: Asked, signal: AbortSignal): Promise<number> {
+async function exchange({ url, ca, fields, ...asked }: Asked, signal: AbortSignal): Promise<number> {
   const connect = { timeout: CONNECT_MS, autoSelectFamilyAttemptTimeout: attemptTimeoutMs(CONNECT_MS) };
   // Messages are rare: no connection is kept between them.
   const dispatcher = new Agent({ connect: ca === undefined ? connect : { ...connect, ca } });

@@ -8,9 +8,14 @@
  * session or user.
  */
 import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import { parseTraceParent } from '@opentelemetry/core';
-import type { Resource } from '@opentelemetry/resources';
-import { RandomIdGenerator, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { type ExportResult, parseTraceParent } from '@opentelemetry/core';
+import { ProtobufTraceSerializer, TraceExporterMetricsHelper } from '@opentelemetry/otlp-transformer';
+import {
+  BatchSpanProcessor,
+  RandomIdGenerator,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import {
   type CallObserver,
@@ -20,11 +25,11 @@ import {
   toEpochMs,
 } from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { escapeHalfPairs, toHrTime } from './metric-data.ts';
+import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { escapeHalfPairs, type Origin, toHrTime } from './metric-data.ts';
+import type { SignalNumbers } from './signal-numbers.ts';
 
-export interface CallSpansParts {
-  readonly resource: Resource;
-  readonly scope: { readonly name: string; readonly version: string };
+export interface CallSpansParts extends Origin {
   readonly sampleRatio: number;
   readonly slowerThanMs: number;
   readonly clock: Clock;
@@ -136,4 +141,69 @@ function createAttributes(call: EndedCall): Attributes {
   attributes['http.request.method'] = METHODS.find((known) => known === method) ?? '_OTHER';
   if (status > 0) attributes['http.response.status_code'] = status;
   return attributes;
+}
+
+/** About 1 KB each. */
+export const MAX_WAITING_SPANS = 2_048;
+const SPANS_PER_REQUEST = 256;
+const DELAY_MS = 5_000;
+
+/** Pushes spans from a bounded queue, every few seconds, or sooner when a request is full. */
+export class SpanPush implements SpanExporter {
+  /** Spans that are queued or being sent. */
+  waiting = 0;
+  readonly #numbers: SignalNumbers;
+  readonly #exporter: CountedExporter<ReadableSpan[], object>;
+  readonly #processor: BatchSpanProcessor;
+
+  constructor({ receiver, numbers, userAgent, clock, delayMs = DELAY_MS }: Sending & { readonly delayMs?: number }) {
+    this.#numbers = numbers;
+    this.#exporter = new CountedExporter({
+      ...{ receiver, numbers, userAgent, clock },
+      // A flush sends the whole queue at once.
+      concurrencyLimit: MAX_WAITING_SPANS / SPANS_PER_REQUEST + 1,
+      serializer: ProtobufTraceSerializer,
+      counter: TraceExporterMetricsHelper,
+    });
+    this.#processor = new BatchSpanProcessor(this, {
+      ...{ maxQueueSize: MAX_WAITING_SPANS, maxExportBatchSize: SPANS_PER_REQUEST, scheduledDelayMillis: delayMs },
+      // CountedExporter limits each request; this limit only guards against a bug there.
+      exportTimeoutMillis: 2 * receiver.timeoutMs,
+    });
+  }
+
+  /** Creates no span when the queue is full. */
+  readonly take = (createSpan: () => ReadableSpan): void => {
+    if (this.waiting >= MAX_WAITING_SPANS) {
+      this.#numbers.items.dropped += 1;
+      return;
+    }
+    const span = createSpan();
+    this.waiting += 1;
+    this.#processor.onEnd(span);
+  };
+
+  export(spans: ReadableSpan[], onResult: (result: ExportResult) => void): void {
+    this.#exporter.export(spans, (result) => {
+      this.waiting -= spans.length;
+      onResult(result);
+    });
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#exporter.shutdown();
+  }
+
+  async flush(): Promise<void> {
+    await this.#processor.forceFlush();
+  }
+
+  /** Sends the queue, and accepts no more spans. */
+  async stop(): Promise<void> {
+    await this.#processor.shutdown();
+  }
+
+  close(): void {
+    this.#exporter.close();
+  }
 }

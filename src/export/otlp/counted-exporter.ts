@@ -16,21 +16,24 @@ interface PartialSuccess {
   readonly rejectedSpans?: number | string | undefined;
 }
 
-export interface CountedExporterParts<Items, Response> {
-  readonly serializer: ISerializer<Items, Response & { readonly partialSuccess?: PartialSuccess | undefined }>;
-  readonly counter: IExporterMetricsHelper<Items>;
+export interface Sending {
   readonly receiver: Receiver;
   readonly numbers: SignalNumbers;
-  /** Concurrent requests; more are refused. */
-  readonly concurrencyLimit: number;
   readonly userAgent: string;
   readonly clock: Clock;
+}
+
+interface CountedExporterParts<Items, Response> extends Sending {
+  readonly serializer: ISerializer<Items, Response & { readonly partialSuccess?: PartialSuccess | undefined }>;
+  readonly counter: IExporterMetricsHelper<Items>;
+  /** Concurrent requests; more are refused. */
+  readonly concurrencyLimit: number;
 }
 
 export class CountedExporter<Items, Response> {
   readonly #parts: CountedExporterParts<Items, Response>;
   readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
-  /** Rejected items in the answer that is being read; the delegate only reports that there was an answer. */
+  /** Of the answer that is being read; 0 without a body. The delegate only reports that there was an answer. */
   #rejected = 0;
   #isClosed = false;
 
@@ -55,8 +58,10 @@ export class CountedExporter<Items, Response> {
       if (isOver) return;
       isOver = true;
       clearTimeout(timer);
-      if (result.code === ExportResultCode.SUCCESS) numbers.succeeded(count, Math.min(count, this.#takeRejected()));
-      else numbers.failed(count, failure ?? classifyFailure(result.error));
+      if (result.code === ExportResultCode.SUCCESS) {
+        numbers.succeeded(count, Math.min(count, this.#rejected));
+        this.#rejected = 0;
+      } else numbers.failed(count, failure ?? classifyFailure(result.error));
       onResult(result);
     };
     const timer = setTimeout(() => {
@@ -80,13 +85,6 @@ export class CountedExporter<Items, Response> {
   close(): void {
     this.#isClosed = true;
     this.#parts.receiver.disconnect();
-  }
-
-  /** Rejected items of the last answer; 0 for an answer without a body. */
-  #takeRejected(): number {
-    const rejected = this.#rejected;
-    this.#rejected = 0;
-    return rejected;
   }
 
   #watchedSerializer(): ISerializer<Items, Response> {

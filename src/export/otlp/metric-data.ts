@@ -1,6 +1,7 @@
 /** Converts the tables of `/metrics` to OpenTelemetry's metrics, with the same names, labels and values. Pure. */
 
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
 import { AggregationTemporality, type DataPoint, DataPointType, type MetricData } from '@opentelemetry/sdk-metrics';
 import { NS_PER_MS } from '../../base/clock.ts';
 import type {
@@ -11,8 +12,14 @@ import type {
   Table,
 } from '../../base/metric-description.ts';
 
+/** What metrics and spans are of. */
+export interface Origin {
+  readonly resource: Resource;
+  readonly scope: { readonly name: string; readonly version: string };
+}
+
 /** Times as seconds since 1970 and nanoseconds. */
-export interface CollectionTimes {
+interface CollectionTimes {
   /** Since when the counters of a table count, e.g. `[1772352000, 5e8]`; `[0, 0]` if unknown. */
   readonly startOf: (table: Family) => HrTime;
   /** Time of this reading. */

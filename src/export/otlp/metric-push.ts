@@ -6,7 +6,6 @@
 import type { HrTime } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { MetricsExporterMetricsHelper, ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
-import type { Resource } from '@opentelemetry/resources';
 import {
   type CollectionResult,
   type MetricData,
@@ -15,24 +14,15 @@ import {
   type PushMetricExporter,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { Clock } from '../../base/clock.ts';
 import type { Family } from '../../base/metric-description.ts';
 import { LoopShare, type NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import { CountedExporter } from './counted-exporter.ts';
-import { collectMetrics, toHrTime } from './metric-data.ts';
-import type { Receiver } from './receiver.ts';
-import type { SignalNumbers } from './signal-numbers.ts';
+import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { collectMetrics, type Origin, toHrTime } from './metric-data.ts';
 
-export interface MetricPushParts {
+interface MetricPushParts extends Sending, Origin {
   readonly monitored: Pick<Monitored, 'sidecar' | 'createTables'>;
-  readonly resource: Resource;
-  readonly scope: { readonly name: string; readonly version: string };
-  readonly receiver: Receiver;
-  readonly numbers: SignalNumbers;
-  readonly userAgent: string;
   readonly intervalMs: number;
-  readonly clock: Clock;
   readonly nextTurn?: NextTurn | undefined;
 }
 

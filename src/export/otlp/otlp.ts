@@ -15,11 +15,10 @@ import type { Config } from '../../config/config.ts';
 import type { CallObservers } from '../../measure/record/call-observer.ts';
 import type { NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import { CallSpans } from './call-spans.ts';
+import { CallSpans, SpanPush } from './call-spans.ts';
 import { MetricPush } from './metric-push.ts';
 import { Receiver } from './receiver.ts';
 import { type OtlpNumbers, type Signal, SignalNumbers } from './signal-numbers.ts';
-import { SpanPush } from './span-push.ts';
 
 export interface OtlpParts {
   readonly config: Pick<Config, 'listen' | 'otlp'>;
@@ -51,13 +50,8 @@ export class Otlp implements OtlpNumbers {
     const common = { resource, scope: { name: NAME, version }, userAgent: `${NAME}/${version}`, clock };
     if (metrics.enabled) {
       const { intervalMs } = metrics;
-      this.#metrics = new MetricPush({
-        ...common,
-        ...this.#signal('metrics'),
-        monitored,
-        intervalMs,
-        nextTurn: parts.nextTurn,
-      });
+      const own = { monitored, intervalMs, nextTurn: parts.nextTurn };
+      this.#metrics = new MetricPush({ ...common, ...this.#signal('metrics'), ...own });
     }
     if (traces.enabled) {
       this.#spans = new SpanPush({ ...common, ...this.#signal('traces') });

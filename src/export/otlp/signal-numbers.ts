@@ -6,7 +6,7 @@ import { counter, gauge, type MetricDescription, readEach } from '../../base/met
 
 export type Signal = 'metrics' | 'traces';
 
-export const FAILURE_REASONS = [
+const FAILURE_REASONS = [
   /** Refused, reset, no route, no name. */
   'unreachable',
   /** No answer within `otlp.timeout`. */
@@ -25,7 +25,7 @@ export const FAILURE_REASONS = [
   'internal',
 ] as const;
 
-export type FailureReason = (typeof FAILURE_REASONS)[number];
+type FailureReason = (typeof FAILURE_REASONS)[number];
 
 export interface Failure {
   readonly reason: FailureReason;

@@ -6,9 +6,8 @@
 import { once } from 'node:events';
 import { describeErrno } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
-import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
-import type { JvmReading } from '../jvm-reading.ts';
-import { JvmSourceError } from '../jvm-source.ts';
+import type { VisibleJvm } from '../hsperfdata/hsperfdata-source.ts';
+import { type JvmReading, JvmSourceError } from '../jvm-source.ts';
 import { type AttachCommand, askJvm, isListening, THREAD_COMMAND } from './attach-client.ts';
 import { type AttachSocket, openAttachSocket } from './attach-socket.ts';
 import { isHeapOf, type LiveValues, layOver } from './live-values.ts';
@@ -51,7 +50,7 @@ export class AttachOverlay {
     this.#mayOpen = mayOpen;
     this.#timeoutMs = timeoutMs;
     this.#system = system;
-    this.#opener = new AttachOpener({ system, openTimeoutMs });
+    this.#opener = new AttachOpener(system, openTimeoutMs);
   }
 
   /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */

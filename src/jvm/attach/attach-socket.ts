@@ -1,29 +1,20 @@
 /**
- * Finds a JVM's attach socket. Every user may write into /tmp, so names there are not trusted: folder and socket are
+ * Finds a JVM's attach socket, and places the marker file that makes it open one. Every user may write into /tmp, so names there are not trusted: folder and socket are
  * first opened without following links, then checked, and then used only through the open descriptor.
  */
-
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, lstatSync, type Stats, unlinkSync } from 'node:fs';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { describeErrno } from '../../base/errors.ts';
+import type { VisibleJvm } from '../hsperfdata/hsperfdata-source.ts';
 import { readProcess } from '../hsperfdata/processes.ts';
-import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import type { AttachSystem } from './process-state.ts';
 
 /** Linux: opens the path, not the file. Node has no constant; the value is the same on x86-64 and arm64. */
-export const O_PATH = 0o10000000;
+const O_PATH = 0o10000000;
 
-export interface AttachSocket {
-  /** What to connect to, e.g. `/proc/self/fd/21`: the socket that was checked, even if its name changes. */
-  readonly connectPath: string;
-  /** Different for each socket, and so for each start of a JVM. */
-  readonly identity: string;
-  /** Milliseconds since 1970. */
-  readonly madeEpochMs: number;
-  close(): Promise<void>;
-}
+export type AttachSocket = NonNullable<Awaited<ReturnType<typeof openAttachSocket>>>;
 
 /** Opens e.g. `/proc/812/root/tmp`. Rejects with the system's error, e.g. EACCES. */
 export async function openTmp({ rootPath, tmpPath }: VisibleJvm): Promise<FileHandle> {
@@ -44,7 +35,7 @@ export function socketNameOf({ nspid }: VisibleJvm): string {
  * Undefined if there is no socket (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be inspected or is not the JVM's,
  * with D2S_ERR_JVM_GONE if the process used to reach it is no longer the JVM.
  */
-export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem): Promise<AttachSocket | undefined> {
+export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem) {
   const name = socketNameOf(jvm);
   const shownPath = path.join(jvm.tmpPath, name);
   const handle = await openSocketFile(jvm, shownPath);
@@ -61,7 +52,9 @@ export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem): P
     throw error;
   }
   return {
+    /** What to connect to: the socket that was checked, even if its name changes. */
     connectPath: `/proc/self/fd/${handle.fd}`,
+    /** Different for each socket, and so for each start of a JVM. */
     identity: `${found.dev}:${found.ino}:${found.ctimeMs}`,
     madeEpochMs: found.ctimeMs,
     close: () => handle.close(),
@@ -104,4 +97,78 @@ function checkProcess({ pid, startTicks }: VisibleJvm, { procPath }: AttachSyste
   if (pid === undefined || startTicks === undefined) return;
   if (readProcess(procPath, pid)?.startTicks === startTicks) return;
   throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
+}
+
+/**
+ * The marker file makes a JVM treat SIGQUIT as a request to open its attach socket. Without it the same signal makes
+ * the JVM print all its threads, many screens of them, to its standard output.
+ */
+export type Marker = ReturnType<typeof createMarker>;
+
+const OWNER_ONLY_MODE = 0o600;
+
+/**
+ * Creates `.attach_pid<nspid>` in the JVM's working directory, or else in its /tmp; HotSpot looks in this order.
+ * Returns the reason, for messages, if neither works.
+ */
+export async function placeMarker(pid: number, jvm: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
+  const name = `.attach_pid${jvm.nspid}`;
+  const folders = [
+    ['the JVM’s working directory', () => open(`${system.procPath}/${pid}/cwd`, O_PATH | constants.O_DIRECTORY)],
+    ['the JVM’s /tmp', () => openTmp(jvm)],
+  ] as const;
+  const reasons: string[] = [];
+  for (const [where, openFolder] of folders) {
+    let folder: FileHandle | undefined;
+    try {
+      folder = await openFolder();
+      return await placeIn(folder, name, system.uid);
+    } catch (cause) {
+      await folder?.close();
+      const errno = describeErrno(cause);
+      // Another program is attaching now, or left its file behind. The JVM would check that file and look no further.
+      if (errno === 'EEXIST') return `${name} already exists in ${where}: if no other program is attaching, remove it`;
+      reasons.push(`${where} (${errno})`);
+    }
+  }
+  return `the file ${name} can be created neither in ${reasons.join(' nor in ')}`;
+}
+
+/** Keeps the folder open: its path below /proc disappears with the process, but the file must still be removed. */
+async function placeIn(folder: FileHandle, name: string, uid: number): Promise<Marker> {
+  const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW;
+  const path = below(folder, name);
+  const file = await open(path, flags, OWNER_ONLY_MODE);
+  try {
+    const made = await file.stat();
+    // The JVM ignores a file that is neither its user's nor root's, e.g. on NFS, which maps root to nobody.
+    if (made.uid !== uid) throw Object.assign(new Error('the file is not ours'), { code: 'owner changed' });
+    return createMarker(folder, path, made);
+  } catch (cause) {
+    await unlink(path).catch(() => undefined);
+    throw cause;
+  } finally {
+    await file.close();
+  }
+}
+
+function createMarker(folder: FileHandle, path: string, made: Stats) {
+  /** Whether the file is still there: other users may be able to remove it, and another program may put its own there. */
+  const isInPlace = () => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found?.ino === made.ino && found.dev === made.dev;
+  };
+  return {
+    /** Check it right before the signal. */
+    isInPlace,
+    /** Never throws. Synchronous, since the process may be about to exit. */
+    remove: () => {
+      try {
+        if (isInPlace()) unlinkSync(path);
+      } catch {
+        // Another program removed it first: nothing to do.
+      }
+    },
+    close: () => folder.close(),
+  };
 }

@@ -1,7 +1,7 @@
 /** Chooses which values of the attach socket replace those of the counters file, and adds up totals. */
 
-import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
-import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import type { VisibleJvm } from '../hsperfdata/hsperfdata-source.ts';
+import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-source.ts';
 import type { CodeHeapInfo, FlagsInfo, HeapInfo, MetaspaceInfo } from './parse-answers.ts';
 
 export interface LiveValues {
@@ -80,12 +80,7 @@ function selectMax(
 }
 
 /** Without generations, its only pool is the heap. With generations it has two others, without known values. */
-function layShenandoah(
-  pools: Map<string, PoolUsage>,
-  heap: MemoryUsage,
-  jvm: LiveJvm,
-  flags: FlagsInfo | undefined,
-): void {
+function layShenandoah(pools: Map<string, PoolUsage>, heap: MemoryUsage, jvm: LiveJvm, flags: FlagsInfo | undefined) {
   if (hasOnePool(jvm, flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
   else pools.delete(SHENANDOAH);
 }
@@ -97,10 +92,7 @@ function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolea
   return jdkMajor !== undefined && jdkMajor <= SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK ? true : undefined;
 }
 
-function nonHeapPoolsOf(
-  { metaspace, codeHeaps = [], flags }: LiveValues,
-  jvm: LiveJvm,
-): ReadonlyMap<string, MemoryUsage> {
+function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, jvm: LiveJvm) {
   const pools = new Map<string, MemoryUsage>();
   if (metaspace !== undefined) {
     const { classSpace, ...both } = metaspace;

@@ -7,29 +7,15 @@ import { lstatSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeErrno } from '../../base/errors.ts';
+import type { VisibleJvm } from '../hsperfdata/hsperfdata-source.ts';
 import { isStopped, isZombie, type ProcessInfo, readProcess } from '../hsperfdata/processes.ts';
-import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
-import { below, openTmp, socketNameOf, whyNotOf } from './attach-socket.ts';
-import { type Marker, placeMarker } from './marker.ts';
-import {
-  type AttachSystem,
-  hasOwnUserNamespace,
-  hasSignalDispatcher,
-  isAboutToListen,
-  isAttachDisabled,
-  isHotSpot,
-  isOwnProc,
-} from './process-state.ts';
+import { below, type Marker, openTmp, placeMarker, socketNameOf, whyNotOf } from './attach-socket.ts';
+import * as check from './process-state.ts';
 
-interface AttachOpenerOptions {
-  readonly system: AttachSystem;
-  /**
-   * How long the JVM may take. Measured: 16 ms, but a collection may come first and take many seconds on a large heap.
-   * If the marker were removed too early, the JVM would print its threads. Default 60 s.
-   */
-  readonly openTimeoutMs?: number | undefined;
-}
-
+/**
+ * How long the JVM may take. Measured: 16 ms, but a collection may come first and take many seconds on a large heap. If
+ * the marker were removed too early, the JVM would print its threads.
+ */
 const OPEN_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
@@ -45,14 +31,14 @@ interface History {
 }
 
 export class AttachOpener {
-  readonly #system: AttachSystem;
+  readonly #system: check.AttachSystem;
   readonly #openTimeoutMs: number;
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
   #inProgress: { readonly key: string; readonly result: Promise<string | undefined> } | undefined;
   #marker: Marker | undefined;
 
-  constructor({ system, openTimeoutMs = OPEN_TIMEOUT_MS }: AttachOpenerOptions) {
+  constructor(system: check.AttachSystem, openTimeoutMs: number = OPEN_TIMEOUT_MS) {
     this.#system = system;
     this.#openTimeoutMs = openTimeoutMs;
   }
@@ -133,7 +119,7 @@ export class AttachOpener {
     const isFound = jvm.startTicks === undefined || jvm.startTicks === state.startTicks;
     if (state.nspid !== jvm.nspid || state.uid !== jvm.uid || !isFound)
       return `process ${jvm.pid} is not the JVM that was found`;
-    if (!isOwnProc(procPath, this.#system.pid))
+    if (!check.isOwnProc(procPath, this.#system.pid))
       return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount the sidecar’s own /proc';
     // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
@@ -152,18 +138,18 @@ export class AttachOpener {
     const { openings } = history;
     if (openings >= MAX_OPENINGS_PER_JVM)
       return `the attach socket has been opened ${openings} times and was removed each time: see what cleans /tmp`;
-    if (!(await isHotSpot(procPath, pid)))
+    if (!(await check.isHotSpot(procPath, pid)))
       history.refusal = `process ${pid} does not run HotSpot (no libjvm.so of it in its memory)`;
-    else if (await isAttachDisabled(procPath, pid))
+    else if (await check.isAttachDisabled(procPath, pid))
       history.refusal = 'the JVM runs with -XX:+DisableAttachMechanism: remove it';
-    else if (uid === 0 && !(await hasOwnUserNamespace(procPath, pid)))
+    else if (uid === 0 && !(await check.hasOwnUserNamespace(procPath, pid)))
       history.refusal =
         'the JVM is in another user namespace, where our root is nobody: run the sidecar as the JVM’s user';
     if (history.refusal !== undefined) return history.refusal;
-    if (!(await hasSignalDispatcher(procPath, pid)))
+    if (!(await check.hasSignalDispatcher(procPath, pid)))
       return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
     // If we opened its socket before, the JVM is no longer starting: the socket was removed.
-    const isStarting = openings === 0 && (await isAboutToListen(procPath, pid, state));
+    const isStarting = openings === 0 && (await check.isAboutToListen(procPath, pid, state));
     return isStarting ? 'the JVM is just starting, and about to open its attach socket' : undefined;
   }
 

@@ -3,12 +3,7 @@
  * differ between collectors and releases. Text that does not match a known form exactly, or does not add up, is
  * ignored: no number is better than a wrong one.
  */
-import type { MemoryUsage } from '../jvm-reading.ts';
-
-interface SpaceInfo {
-  readonly used: number;
-  readonly committed: number;
-}
+import type { MemoryUsage } from '../jvm-source.ts';
 
 /**
  * Serial, Parallel: exact bytes, of one survivor space only, as in the MXBean. G1: whole KiB, including the regions
@@ -62,16 +57,13 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
 }
 
 /** `DefNew     total 14848K, used 2912K [...`: verifies the spaces of the generation. */
-function parseGeneration(
-  text: string,
-  name: string,
-): { readonly totalKib: number; readonly usedKib: number } | undefined {
+function parseGeneration(text: string, name: string) {
   const match = onlyMatch(text, `^ *${name} +total (\\d{1,12})K, used (\\d{1,12})K \\[`);
   return match && { totalKib: Number(match[1]), usedKib: Number(match[2]) };
 }
 
 /** ` eden space 13248K,  21% used [start, top, end)`; Serial's old generation in JDK 17 has one more address. */
-function parseSpace(text: string, name: string): SpaceInfo | undefined {
+function parseSpace(text: string, name: string) {
   const addresses = `\\[${ADDRESS}, ?${ADDRESS}, ?(?:0x[0-9a-f]{8,16}, ?)?${ADDRESS}\\)`;
   const match = onlyMatch(text, `^ *${name} +space (\\d{1,12})K, +\\d{1,3}% used ${addresses}$`);
   if (match === undefined) return undefined;

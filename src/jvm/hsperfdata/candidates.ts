@@ -36,8 +36,6 @@ export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }> & { read
 
 type CandidateResult = { readonly kind: 'candidate'; readonly candidate: Candidate } | Failure;
 
-type Written = Pick<Candidate, 'path' | 'file' | 'counters'>;
-
 /** The clock may have been changed by this much since the JVM's start. */
 const START_TOLERANCE_MS = 10_000;
 
@@ -97,7 +95,7 @@ export async function readCandidate(
 async function isOf(
   around: Surroundings,
   process: ProcessInfo,
-  { path, file, counters: { startedEpochMs } }: Written,
+  { path, file, counters: { startedEpochMs } }: Pick<Candidate, 'path' | 'file' | 'counters'>,
 ): Promise<boolean> {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
   const { pids: holders, isExact } = await findLockHolders(around, file);
@@ -145,9 +143,7 @@ function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate):
   return { ...candidate, path: { ...path, tmp: `${procPath}/${process.pid}/root/tmp` } };
 }
 
-async function listEverywhere(
-  around: Surroundings,
-): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
+async function listEverywhere(around: Surroundings) {
   const { procPath, tmpPath, processes, bounds, signal, uids } = around;
   const own = await listPerfFiles(around, tmpPath, findKnownUsers(around, uids));
   const paths = own === 'denied' ? [] : [...own];

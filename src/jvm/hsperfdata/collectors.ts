@@ -1,7 +1,6 @@
 /** Identifies a JVM's collector, and reads the counts and times of its collections. */
-import type { CollectorUsage } from '../jvm-reading.ts';
-import type { Counters } from './counters.ts';
-import { countOf, millisecondsOf } from './plausible.ts';
+import type { CollectorUsage } from '../jvm-source.ts';
+import { type Counters, countOf, millisecondsOf } from './counters.ts';
 
 /** `unknown`: a collector whose counters were never compared with its MXBeans, e.g. CMS or Epsilon. */
 export type Collector = 'Serial' | 'Parallel' | 'G1' | 'ZGC' | 'GenerationalZGC' | 'Shenandoah' | 'unknown';

@@ -10,7 +10,7 @@ import { JvmSourceError } from '../jvm-source.ts';
 import { type Candidate, describeCandidate, type Failure } from './candidates.ts';
 import type { FindJvmOptions, FoundJvm } from './find-jvm.ts';
 import { ANY, localAddressesOf } from './listeners.ts';
-import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
+import { listPerfFiles, pathOf, readCounters } from './perf-file.ts';
 import { ambiguous, formatJvmList, unusable } from './refusals.ts';
 
 /** What the search asks of Windows. */
@@ -20,8 +20,6 @@ export interface WindowsSystem {
   /** What `netstat -ano` prints. */
   netstat(signal: AbortSignal): Promise<string>;
 }
-
-type Read = Pick<Candidate, 'file' | 'counters'>;
 
 /** Some 200,000 connections. */
 const MAX_NETSTAT_BYTES = 16 * 1_048_576;
@@ -77,8 +75,14 @@ export async function findWindowsJvm(
     if (list === 'denied') continue;
     for (const path of list.filter((one) => pids.includes(one.nspid) && (user ?? one.user) === one.user)) {
       const result = await readCounters(context, path);
-      if (result.kind !== 'counters') failures.push({ ...result, path });
-      else found.set(`${result.file.device}:${result.file.inode}`, createCandidate(path, result, nowNs()));
+      if (result.kind !== 'counters') {
+        failures.push({ ...result, path });
+        continue;
+      }
+      const { file, counters } = result;
+      const evidence = { hadLock: false, ticks: undefined, atNs: nowNs() };
+      const candidate: Candidate = { path, file, counters, process: undefined, liveness: 'alive', evidence };
+      found.set(`${file.device}:${file.inode}`, candidate);
     }
   }
   const candidates = [...found.values()].map(describeCandidate);
@@ -101,11 +105,6 @@ async function findOwners(
   throw notFound(
     `nothing listens on the upstream’s port ${upstreamPort} of this machine. Start the application server.`,
   );
-}
-
-function createCandidate(path: PerfFilePath, { file, counters }: Read, atNs: number): Candidate {
-  const evidence = { hadLock: false, ticks: undefined, atNs };
-  return { path, file, counters, process: undefined, liveness: 'alive', evidence };
 }
 
 function explain(

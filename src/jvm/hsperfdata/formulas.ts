@@ -4,10 +4,9 @@
  * heaps, and so all of non-heap; the limit of Metaspace (the file has only its reserved address space); memory in use
  * after a collection; `init` where a counter of 0 means unknown.
  */
-import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
+import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-source.ts';
 import { type Collector, identifyCollector, readCollectorUsages } from './collectors.ts';
-import type { Counters } from './counters.ts';
-import { bytesOf, countOf, dropImplausible, sum } from './plausible.ts';
+import { bytesOf, type Counters, countOf, dropImplausible, sum } from './counters.ts';
 
 type HeapReading = Pick<JvmReading, 'heap' | 'pools' | 'memory'>;
 

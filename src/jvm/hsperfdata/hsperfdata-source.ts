@@ -3,20 +3,44 @@
  * server, and reads only /proc and that file. This folder knows neither the attach socket nor the HTTP sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { countDescriptors, readMaxDescriptors } from '../../base/descriptors.ts';
 import { describeFileError } from '../../base/trusted-file.ts';
-import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { readServerProcess } from '../server-process.ts';
+import { type JvmErrorCode, type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import type { ServerProcess } from '../server-reading.ts';
 import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
+import { countOf } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { readCounters } from './perf-file.ts';
-import { countOf } from './plausible.ts';
+import { readAside } from './processes.ts';
 import { beyondBounds, unusable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
-import type { VisibleJvm } from './visible-jvm.ts';
+
+/** A JVM as its counters file and /proc show it. */
+export interface VisibleJvm {
+  /**
+   * In our own pid namespace. Undefined if not visible, e.g. in another container; then the JVM never gets a signal.
+   */
+  readonly pid?: number | undefined;
+  /** In the JVM's own, innermost pid namespace: the number in the names of its files. */
+  readonly nspid: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Field 22 of /proc/<pid>/stat; unique together with the pid. If given, no other process is accepted. */
+  readonly startTicks?: number | undefined;
+  /** Start time that the JVM reports, in milliseconds since 1970. */
+  readonly startedEpochMs?: number | undefined;
+  /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
+  readonly rootPath: string;
+  /** The JVM's /tmp as we reach it, which is HotSpot's folder for its sockets, regardless of java.io.tmpdir. */
+  readonly tmpPath: string;
+  readonly collector?: Collector | undefined;
+  readonly jdkMajor?: number | undefined;
+  /** As in `FoundJvm`. */
+  readonly description: string;
+}
 
 export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bounds'> {
   /** Default `findJvm`. */
@@ -42,6 +66,7 @@ export class HsperfdataSource implements JvmSource {
   readonly #options: HsperfdataOptions;
   readonly #clock: Clock;
   readonly #bounds = new SearchBounds();
+  readonly boundsHit: ReadonlyMap<string, number> = this.#bounds.hits;
   #current: Current | undefined;
   /** The JVM of the last reading; undefined before the first one and after a failed one. */
   found: VisibleJvm | undefined;
@@ -51,10 +76,6 @@ export class HsperfdataSource implements JvmSource {
   constructor(options: HsperfdataOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-  }
-
-  get boundsHit(): ReadonlyMap<string, number> {
-    return this.#bounds.hits;
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
@@ -198,4 +219,59 @@ function createVisibleJvm(
     startedEpochMs,
     description,
   };
+}
+
+/** Field 22 of /proc/<pid>/stat, counted after the name; 14 and 15 are the processor time (proc(5)). */
+const [START_TICKS, USER_TICKS, SYSTEM_TICKS] = [19, 11, 12];
+/** `getconf CLK_TCK`: 100 on every Linux that Node.js runs on. */
+const TICKS_PER_S = 100;
+const BYTES_PER_KB = 1_024;
+
+/**
+ * The process of the server according to /proc; undefined if it has ended, or if its pid was reused. Only its own user
+ * and root can see its descriptors.
+ */
+export async function readServerProcess(
+  procPath: string,
+  pid: number,
+  startTicks: number | undefined,
+): Promise<ServerProcess | undefined> {
+  const folder = `${procPath}/${pid}`;
+  const [text, status, openDescriptors] = await Promise.all([
+    readAside(`${folder}/stat`),
+    readAside(`${folder}/status`),
+    countDescriptors(`${folder}/fd`),
+  ]);
+  // The name is in parentheses, and may contain some.
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
+  const numberAt = (index: number) => parseNumber(fields[index]);
+  const started = numberAt(START_TICKS);
+  if (started === undefined || (startTicks !== undefined && started !== startTicks)) return undefined;
+  const [user, system] = [numberAt(USER_TICKS), numberAt(SYSTEM_TICKS)];
+  const residentKb = parseNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
+  return {
+    id: `${pid} ${started}`,
+    cpuSeconds: user === undefined || system === undefined ? undefined : (user + system) / TICKS_PER_S,
+    residentBytes: residentKb === undefined ? undefined : residentKb * BYTES_PER_KB,
+    openDescriptors,
+    maxDescriptors: readMaxDescriptors(`${folder}/limits`),
+    processors: await processorsOf(folder, status ?? ''),
+  };
+}
+
+/** As the JVM counts them: the processors that it may run on, up to the quota of its control group (version 2). */
+async function processorsOf(folder: string, status: string): Promise<number | undefined> {
+  const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1];
+  if (list === undefined) return undefined;
+  const allowed = list.split(',').reduce((sum, range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return sum + last - first + 1;
+  }, 0);
+  const group = /^0::(\/.*)$/m.exec((await readAside(`${folder}/cgroup`)) ?? '')?.[1] ?? '/';
+  const [quota, period] = ((await readAside(`/sys/fs/cgroup${group}/cpu.max`)) ?? 'max').split(' ').map(Number);
+  return quota !== undefined && period !== undefined && quota > 0 ? Math.min(allowed, quota / period) : allowed;
+}
+
+function parseNumber(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

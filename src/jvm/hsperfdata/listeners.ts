@@ -9,8 +9,6 @@ export interface Listener {
   readonly uid: number;
 }
 
-type ListenersContext = Pick<SearchContext, 'procPath' | 'bounds'>;
-
 const LISTEN = '0A';
 export const ANY = new Set(['0.0.0.0', '::']);
 
@@ -19,7 +17,7 @@ export const ANY = new Set(['0.0.0.0', '::']);
  * this pod), since its port then says nothing about the processes here.
  */
 export async function findListeners(
-  { procPath, bounds }: ListenersContext,
+  { procPath, bounds }: Pick<SearchContext, 'procPath' | 'bounds'>,
   host: string,
   port: number,
 ): Promise<Listener[] | undefined> {

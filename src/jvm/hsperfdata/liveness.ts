@@ -72,10 +72,7 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
  * Locks of processes that are not visible here are not listed. The kernel takes 8 to 17 ms for its list, since it waits
  * until all processors have passed a quiescent state (fs/locks.c).
  */
-export async function findLockHolders(
-  { procPath, bounds }: SearchContext,
-  { device, inode }: PerfFile,
-): Promise<{ readonly pids: readonly number[]; readonly isExact: boolean }> {
+export async function findLockHolders({ procPath, bounds }: SearchContext, { device, inode }: PerfFile) {
   const exact: number[] = [];
   const sameInode: number[] = [];
   const locks = await readAside(`${procPath}/locks`, SEARCH_LIMITS.locksBytes, () => bounds.hit('locksBytes'));

@@ -42,16 +42,12 @@ export interface SearchContext {
 
 /** Counts how often each bound was reached. One object for each source. */
 export class SearchBounds {
-  readonly #hits = new Map(Object.keys(SEARCH_LIMITS).map((name) => [name as SearchBound, 0]));
-
   /** Every bound, also those never reached: 0. */
-  get hits(): ReadonlyMap<SearchBound, number> {
-    return this.#hits;
-  }
+  readonly hits = new Map(Object.keys(SEARCH_LIMITS).map((name) => [name as SearchBound, 0]));
 
   /** For a search that began at `before`, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
-    const hit = [...this.#hits].flatMap(([bound, times]) => {
+    const hit = [...this.hits].flatMap(([bound, times]) => {
       const what = BOUNDS_THAT_HIDE_JVMS[bound];
       const isHit = what !== undefined && times > (before.get(bound) ?? 0);
       return isHit ? [`${SEARCH_LIMITS[bound]} ${what} (bound "${bound}")`] : [];
@@ -60,7 +56,7 @@ export class SearchBounds {
   }
 
   hit(bound: SearchBound): void {
-    this.#hits.set(bound, (this.#hits.get(bound) ?? 0) + 1);
+    this.hits.set(bound, (this.hits.get(bound) ?? 0) + 1);
   }
 
   /** The part of `all` that fits into the bound after `taken` others. Counts a hit if something is cut. */

@@ -13,7 +13,7 @@ import { TOMCAT_JMXPROXY } from './tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from './tomcat-status.ts';
 import { WILDFLY } from './wildfly.ts';
 
-interface HttpSourceParts {
+export interface HttpSourceParts {
   readonly config: { readonly jvm: Pick<Config['jvm'], 'timeoutMs'> };
   readonly clock: Clock;
   readonly logger: Logger;

@@ -10,11 +10,9 @@ export interface Advice {
   readonly notFound: string;
 }
 
-const [UNREACHABLE, TIMEOUT, FORMAT] = [
-  'D2S_ERR_JVM_UNREACHABLE',
-  'D2S_ERR_JVM_TIMEOUT',
-  'D2S_ERR_JVM_FORMAT',
-] as const;
+const UNREACHABLE = 'D2S_ERR_JVM_UNREACHABLE';
+const TIMEOUT = 'D2S_ERR_JVM_TIMEOUT';
+const FORMAT = 'D2S_ERR_JVM_FORMAT';
 const NOT_HTTP = 'no HTTP';
 
 type Failure = readonly [codes: RegExp, code: JvmErrorCode, what: string, advice?: string];

@@ -6,12 +6,12 @@ import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { parseCodings } from '../../base/content-codings.ts';
 import { attemptTimeoutMs } from '../../base/dial.ts';
-import type { JvmHttpKind } from '../../config/config.ts';
+import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
 import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
 import { indicatedName } from '../../tls/server-name.ts';
-import type { JvmReading } from '../jvm-reading.ts';
-import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
+import { type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Advice, createStatusError, createWireError } from './http-errors.ts';
+import { formatError } from './json.ts';
 import { BASIC_LOGIN, DigestLogin, type Login, LoginBackOff, type LoginRefusal } from './login.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
@@ -38,13 +38,7 @@ export interface HttpKind extends ServerRequest {
   parse(text: string, further: readonly (string | undefined)[]): JvmReading;
 }
 
-export interface HttpSourceOptions {
-  /** E.g. `http://127.0.0.1:8080/manager`; the configuration allows no user, query or fragment. */
-  readonly url: string;
-  /** PEM file of the authorities to trust instead of the well-known ones. The server's certificate is always verified. */
-  readonly caFile?: string | undefined;
-  /** The name that the certificate must have, if it differs from the address. */
-  readonly serverName?: string | undefined;
+export interface HttpSourceOptions extends Pick<JvmHttpSource, 'url' | 'caFile' | 'serverName'> {
   readonly credentials?: CredentialsReader | undefined;
   /** Longest time of a reading. */
   readonly timeoutMs?: number;
@@ -106,11 +100,10 @@ export class HttpSource implements JvmSource {
       if (refusal !== undefined)
         throw this.#backOff.refused(credentials, describeRefusal(this.#where, credentials, refusal));
       if (answer.statusCode !== 200) throw createStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      if (!isPlain(answer)) {
-        const why =
-          'answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.';
-        throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${this.#where} ${why}`);
-      }
+      if (!isPlain(answer))
+        throw formatError(
+          `${this.#where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
+        );
       const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
@@ -185,7 +178,7 @@ export class HttpSource implements JvmSource {
       const answer = await client.request({ method, path, headers, body: body ?? null, signal });
       if (answer.statusCode !== 401) {
         if (answer.statusCode === 200 || answer.statusCode === 403) {
-          this.#login.accepted?.(credentials);
+          this.#login.accepted(credentials);
           this.#backOff.accepted();
         }
         return { answer };

@@ -2,10 +2,9 @@
  * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads,
  * processor time, descriptors and Tomcat's connectors in another.
  */
-import type { JvmReading } from '../jvm-reading.ts';
-import { JvmSourceError } from '../jvm-source.ts';
+import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import { entriesOf, fieldOf, parseJson, parseOptionalJson } from './json.ts';
+import { entriesOf, fieldOf, formatError, parseJson, parseOptionalJson } from './json.ts';
 import { MAX_BEANS, ReadingBuilder, typeOfBean } from './reading-builder.ts';
 
 const REQUESTS = [
@@ -47,8 +46,7 @@ export const JOLOKIA: HttpKind = {
 export function parseJolokia(text: string, [further]: readonly (string | undefined)[] = []): JvmReading {
   const answer = parseJson(text, 'Jolokia’s answer');
   if (!Array.isArray(answer) || answer.length !== REQUESTS.length)
-    throw new JvmSourceError(
-      'D2S_ERR_JVM_FORMAT',
+    throw formatError(
       `The answer to a bulk request is not Jolokia’s (${describeStatus(fieldOf(answer, 'status'))}). jvm.http.url should be Jolokia's own address.`,
     );
   const statuses = answer.map((element) => fieldOf(element, 'status'));
@@ -56,12 +54,12 @@ export function parseJolokia(text: string, [further]: readonly (string | undefin
   addBeans(builder, REQUESTS, answer);
   addBeans(builder, FURTHER, parseOptionalJson(further));
   const isForbidden = statuses.includes(403);
-  return builder.build(
-    isForbidden ? 'D2S_ERR_JVM_ACCESS' : 'D2S_ERR_JVM_FORMAT',
-    isForbidden
-      ? 'Jolokia’s policy (jolokia-access.xml) forbids reading java.lang:*; allow the command read for it.'
-      : `Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`,
-  );
+  return isForbidden
+    ? builder.build(
+        'Jolokia’s policy (jolokia-access.xml) forbids reading java.lang:*; allow the command read for it.',
+        'D2S_ERR_JVM_ACCESS',
+      )
+    : builder.build(`Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`);
 }
 
 /** Finds answers by index: Jolokia 2 may omit the request, and each version orders the names of its answer differently. */

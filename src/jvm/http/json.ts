@@ -1,13 +1,18 @@
 /** Reads fields of a server's JSON without trusting its shape, and without recursion: a missing field is undefined. */
 import { JvmSourceError } from '../jvm-source.ts';
 
+/** The server sent something that cannot be used. */
+export function formatError(message: string): JvmSourceError {
+  return new JvmSourceError('D2S_ERR_JVM_FORMAT', message);
+}
+
 /** Throws `D2S_ERR_JVM_FORMAT`. `what` is the subject of the message, e.g. `Jolokia's answer`. */
 export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     // The message of the cause quotes the text.
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${what} is not JSON; does jvm.http.url name the right server?`);
+    throw formatError(`${what} is not JSON; does jvm.http.url name the right server?`);
   }
 }
 

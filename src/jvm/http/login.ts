@@ -4,16 +4,9 @@ import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import { type Credentials, isSame } from './server-credentials.ts';
 
-export interface DigestChallenge {
-  readonly algorithm: 'MD5' | 'SHA-256';
-  readonly realm: string;
-  readonly nonce: string;
-  readonly opaque: string | undefined;
-  /** The nonce has expired; the server did not check the password. */
-  readonly isStale: boolean;
-}
+type DigestChallenge = NonNullable<ReturnType<typeof parseDigestChallenge>>;
 
-export interface DigestRequest {
+interface DigestRequest {
   readonly method: 'GET' | 'POST';
   /** As in the request line, query included. */
   readonly target: string;
@@ -70,7 +63,7 @@ interface Challenge {
   readonly parameters: Map<string, string>;
 }
 
-function parseDigestChallenge({ scheme, parameters }: Challenge): DigestChallenge | undefined {
+function parseDigestChallenge({ scheme, parameters }: Challenge) {
   const nonce = parameters.get('nonce');
   const algorithm = (parameters.get('algorithm') ?? 'MD5').toUpperCase();
   const qop = (parameters.get('qop') ?? '').toLowerCase().split(/[\s,]+/);
@@ -81,8 +74,9 @@ function parseDigestChallenge({ scheme, parameters }: Challenge): DigestChalleng
     nonce,
     realm: parameters.get('realm') ?? '',
     opaque: parameters.get('opaque'),
+    /** The nonce has expired; the server did not check the password. */
     isStale: parameters.get('stale')?.toLowerCase() === 'true',
-  };
+  } as const;
 }
 
 /** `Digest a="1", b=2, Basic realm="x"` is two challenges: a token without `=` after it starts a new one. */
@@ -114,25 +108,15 @@ function formatUserName(username: string): string {
 /** The credentials were refused, or no challenge can be answered. */
 export type LoginRefusal = 'refused' | 'unanswerable';
 
-/** Result of a 401; `retry` means with a new `authorize`. */
-type LoginOutcome = 'retry' | LoginRefusal;
-
-/** How a source logs in. Keeps state from one exchange for the next. */
-export interface Login {
-  /** The value of `Authorization`, or undefined to send none. */
-  authorize(
-    request: Pick<DigestRequest, 'method' | 'target'>,
-    credentials: Credentials | undefined,
-  ): string | undefined;
-  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome;
-  accepted?(credentials: Credentials | undefined): void;
-}
+/** How a source logs in. */
+export type Login = Pick<DigestLogin, 'authorize' | 'challenged' | 'accepted'>;
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
 export const BASIC_LOGIN: Login = {
   authorize: (_request, credentials) =>
     credentials && `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`,
   challenged: () => 'refused',
+  accepted: () => undefined,
 };
 
 const CNONCE_BYTES = 16;
@@ -140,12 +124,13 @@ const CNONCE_BYTES = 16;
 const MAX_NONCE_COUNT = 0xffff_ffff;
 
 /** RFC 7616. Reuses one nonce with a growing count for many readings, so that a reading takes one request. */
-export class DigestLogin implements Login {
+export class DigestLogin {
   #challenge: DigestChallenge | undefined;
   #nonceCount = 0;
   /** The credentials that the server has accepted with this nonce. */
   #provenBy: Credentials | undefined;
 
+  /** The value of `Authorization`, or undefined to send none. */
   authorize(
     request: Pick<DigestRequest, 'method' | 'target'>,
     credentials: Credentials | undefined,
@@ -157,7 +142,8 @@ export class DigestLogin implements Login {
     return answerChallenge(this.#challenge, credentials, { ...request, nonceCount: this.#nonceCount, cnonce });
   }
 
-  challenged(fields: readonly string[], credentials: Credentials | undefined): LoginOutcome {
+  /** Result of a 401; `retry` means with a new `authorize`. */
+  challenged(fields: readonly string[], credentials: Credentials | undefined): 'retry' | LoginRefusal {
     const last = this.#challenge;
     const next = selectChallenge(fields);
     const wasProven = this.#provenBy !== undefined && isSame(this.#provenBy, credentials);

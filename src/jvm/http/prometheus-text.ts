@@ -1,5 +1,6 @@
 /** Parses the parts needed here of Prometheus's text format (version 0.0.4; OpenMetrics does not differ in them). */
-import { JvmSourceError } from '../jvm-source.ts';
+import type { JvmSourceError } from '../jvm-source.ts';
+import { formatError } from './json.ts';
 
 /** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
 export interface Sample {
@@ -73,8 +74,7 @@ function unescapeLabel(value: string): string {
 }
 
 function unreadable(why: string): JvmSourceError {
-  return new JvmSourceError(
-    'D2S_ERR_JVM_FORMAT',
+  return formatError(
     `The answer is not Prometheus text: ${why}. jvm.http.url should be that of a metrics page, e.g. http://127.0.0.1:9404/metrics.`,
   );
 }

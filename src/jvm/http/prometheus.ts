@@ -3,11 +3,10 @@
  * client_java 1.x (jmx_exporter 1.x), Micrometer (Spring's Actuator), and of jmx_exporter's default rules for MXBeans.
  */
 import { NS_PER_S } from '../../base/clock.ts';
-import type { JvmReading } from '../jvm-reading.ts';
+import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import { addUp, type NamedUsage } from './pool-sums.ts';
 import { parsePrometheusText, type Sample, type Samples } from './prometheus-text.ts';
-import { type RawUsage, ReadingBuilder } from './reading-builder.ts';
+import { addUp, type NamedUsage, type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
 const WANTED =
   /^(?:jvm_(?:classes|memory|gc)_|java_lang_(?:ClassLoading|Memory|MemoryPool|GarbageCollector)_|jmx_exporter_build_info$)/i;
@@ -50,7 +49,6 @@ export function parsePrometheusJvm(text: string): JvmReading {
   else readClientJava(builder, samples);
   readCapacity(builder, samples, isOwn);
   return builder.build(
-    'D2S_ERR_JVM_FORMAT',
     isStandalone
       ? 'The metrics of the standalone jmx_exporter have no java_lang_* lines of Memory, MemoryPool, ClassLoading and GarbageCollector; let its rules and includeObjectNames pass them.'
       : 'The metrics hold neither jvm_memory_*, jvm_classes_* and jvm_gc_* nor java_lang_*. Is the metrics page that of the JVM, and does excludeJvmMetrics hide them?',

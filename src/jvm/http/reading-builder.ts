@@ -1,9 +1,14 @@
 import { NS_PER_S } from '../../base/clock.ts';
 import { sanitizeText } from '../../base/shown-text.ts';
-import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
-import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
+import {
+  type CollectorUsage,
+  type JvmReading,
+  JvmSourceError,
+  type MemoryUsage,
+  type PoolUsage,
+} from '../jvm-source.ts';
 import type { Connector, JvmThreads, ServerProcess, ServerReading } from '../server-reading.ts';
-import { fieldOf } from './json.ts';
+import { fieldOf, formatError } from './json.ts';
 
 /** Values as the server sent them; anything but a number is left out. */
 type Raw<T> = { readonly [Key in keyof T]: unknown };
@@ -94,8 +99,8 @@ export class ReadingBuilder {
     };
   }
 
-  /** Throws a `JvmSourceError` with this code and message if the reading is empty. */
-  build(code: JvmErrorCode, message: string): JvmReading {
+  /** Throws a `JvmSourceError` with this message and code if the reading is empty. */
+  build(message: string, code: JvmSourceError['code'] = 'D2S_ERR_JVM_FORMAT'): JvmReading {
     const [classes, heap, nonHeap] = [readCounts(this.classes), readUsage(this.heap), readUsage(this.nonHeap)];
     const [pools, collectors] = [this.#pools, this.#collectors];
     const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
@@ -112,10 +117,7 @@ export class ReadingBuilder {
   #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {
     if (!hasValue(usage)) return;
     if (to.size === MAX_BEANS && !to.has(name))
-      throw new JvmSourceError(
-        'D2S_ERR_JVM_FORMAT',
-        `The answer names more than ${MAX_BEANS} ${what}: no JVM has so many.`,
-      );
+      throw formatError(`The answer names more than ${MAX_BEANS} ${what}: no JVM has so many.`);
     to.set(name, usage);
   }
 }
@@ -157,4 +159,50 @@ function isName(name: unknown): name is string {
 
 function hasValue(group: object): boolean {
   return Object.values(group).some((value) => value !== undefined);
+}
+
+export interface NamedUsage extends RawUsage {
+  /** The MXBean's name, e.g. `G1 Eden Space`. */
+  readonly name: unknown;
+}
+
+/**
+ * Adds up pools to heap or non-heap, for sources that have only pools. A sum that would be wrong is left out.
+ *
+ * Used and committed equal the MXBeans' to the byte in a quiet moment, except that the pools of generational Shenandoah
+ * leave out memory that is committed and free. The heap's initial size is the sum only for G1 and for Shenandoah
+ * without generations. With Serial and Parallel a survivor space is in no pool; ZGC's pools have the minimum size,
+ * generational Shenandoah's none.
+ */
+export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'nonHeap'): RawUsage {
+  const isInitExact = area === 'nonHeap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
+  const hasGenerations = pools.some(({ name }) => /^Shenandoah .* Gen$/.test(String(name)));
+  return {
+    init: isInitExact ? sumOf(pools, 'init') : undefined,
+    used: sumOf(pools, 'used'),
+    committed: hasGenerations ? undefined : sumOf(pools, 'committed'),
+    max: area === 'heap' ? maxOfHeap(pools) : maxOfNonHeap(pools),
+  };
+}
+
+function sumOf(pools: readonly NamedUsage[], key: keyof RawUsage): number | undefined {
+  const values = pools.map((pool) => pool[key]);
+  if (pools.length === 0 || !values.every((value) => typeof value === 'number' && value >= 0)) return undefined;
+  return (values as number[]).reduce((sum, value) => sum + value, 0);
+}
+
+function maxOfNonHeap(pools: readonly NamedUsage[]): number | undefined {
+  return pools.some(({ max }) => max === -1) ? -1 : sumOf(pools, 'max');
+}
+
+/**
+ * G1: the old generation's maximum. Generational ZGC: that of either, since each may take the whole heap. One pool: its
+ * own. Serial: the sum. Parallel moves the borders between its pools, so their sum is not the heap's: unknown.
+ */
+function maxOfHeap(pools: readonly NamedUsage[]): unknown {
+  const byName = new Map(pools.map((pool) => [pool.name, pool.max]));
+  if (byName.has('G1 Old Gen')) return byName.get('G1 Old Gen');
+  if (byName.has('ZGC Old Generation')) return byName.get('ZGC Old Generation');
+  if (pools.length === 1) return pools[0]?.max;
+  return byName.has('Tenured Gen') ? sumOf(pools, 'max') : undefined;
 }

@@ -1,6 +1,7 @@
 import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
 import { decodeText } from '../../base/trusted-file.ts';
+import type { JvmHttpSource } from '../../config/config.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 
 export interface Credentials {
@@ -15,11 +16,8 @@ export function isSame(a: Credentials | undefined, b: Credentials | undefined): 
 /** Returns the current credentials; undefined if none are configured. Rejects with `D2S_ERR_JVM_ACCESS`. */
 export type CredentialsReader = () => Promise<Credentials | undefined>;
 
-export interface CredentialsOptions {
-  readonly username?: string | undefined;
-  /** A file with nothing but the password; one line end after it is ignored. Takes precedence over `passwordEnv`. */
-  readonly passwordFile?: string | undefined;
-  readonly passwordEnv?: string | undefined;
+/** The file has nothing but the password; one line end after it is ignored. It takes precedence over `passwordEnv`. */
+export interface CredentialsOptions extends Pick<JvmHttpSource, 'username' | 'passwordFile' | 'passwordEnv'> {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logger: Pick<Logger, 'warn'>;
 }

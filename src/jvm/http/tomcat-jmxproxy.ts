@@ -2,10 +2,10 @@
  * Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request, and
  * threads, processor time, descriptors and connectors in further ones.
  */
-import type { JvmReading } from '../jvm-reading.ts';
-import { JvmSourceError } from '../jvm-source.ts';
+import { type JvmReading, JvmSourceError } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
+import { formatError } from './json.ts';
 import { MAX_BEANS, ReadingBuilder, typeOfBean } from './reading-builder.ts';
 
 export const TOMCAT_JMXPROXY: HttpKind = {
@@ -43,10 +43,7 @@ export function parseJmxProxy(text: string, further: readonly (string | undefine
   for (const { type, attributes } of beans) builder.addBean(type, attributes);
   const startTime = /^OK - .* = (\d{1,15})\s*$/.exec(started ?? '')?.[1];
   if (startTime !== undefined) builder.addBean('Runtime', { StartTime: Number(startTime) });
-  return builder.build(
-    'D2S_ERR_JVM_FORMAT',
-    'Tomcat’s JMX proxy named none of the platform’s beans. Is it really a Tomcat on HotSpot?',
-  );
+  return builder.build('Tomcat’s JMX proxy named none of the platform’s beans. Is it really a Tomcat on HotSpot?');
 }
 
 /** Empty for an unreadable answer: these values are optional. */
@@ -65,12 +62,11 @@ function refuseFailure(text: string): void {
   const failure = /^Error - (?:([\w.$]{1,200}(?:Exception|Error))(?![\w.$]))?/.exec(text);
   if (failure !== null) {
     const what = failure[1] ?? 'an error';
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `Tomcat's JMX proxy failed with ${what}; see Tomcat's log.`);
+    throw formatError(`Tomcat's JMX proxy failed with ${what}; see Tomcat's log.`);
   }
   const results = /^OK - Number of results: (\d{1,9})\r?\n/.exec(text);
   if (results === null)
-    throw new JvmSourceError(
-      'D2S_ERR_JVM_FORMAT',
+    throw formatError(
       `The answer is not from Tomcat's JMX proxy. jvm.http.url should be that of the manager web application, e.g. http://127.0.0.1:8080/manager.`,
     );
   if (Number(results[1]) === 0)
@@ -91,8 +87,7 @@ function* parseBeans(text: string): Generator<Bean> {
       addAttribute(bean, line);
     }
   }
-  if (bean !== undefined)
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', "The answer of Tomcat's JMX proxy ends in the middle of a bean.");
+  if (bean !== undefined) throw formatError("The answer of Tomcat's JMX proxy ends in the middle of a bean.");
 }
 
 function addAttribute({ attributes }: Bean, line: string): void {
@@ -108,11 +103,9 @@ function parseValue(text: string): unknown {
   const end = text.lastIndexOf('}');
   if (end < 0) return /^-?\d{1,16}$/.test(text) ? Number(text) : text;
   const contents = text.slice(text.lastIndexOf('{', end) + 1, end);
-  return Object.fromEntries(contents.split(',').map((field) => parseField(field.trim())));
-}
-
-function parseField(field: string): readonly [string, unknown] {
-  const at = Math.max(field.indexOf('='), 0);
-  const value = field.slice(at + 1);
-  return [field.slice(0, at), /^-?\d{1,16}$/.test(value) ? Number(value) : undefined];
+  // Fields that are no numbers are left out.
+  const fields = contents.split(',').map((field) => /^([^=]*)=(-?\d{1,16})$/.exec(field.trim()) ?? []);
+  return Object.fromEntries(
+    fields.map(([, key = '', value]) => [key, value === undefined ? undefined : Number(value)]),
+  );
 }

@@ -2,13 +2,11 @@
  * Tomcat's status page (`/manager/status?JSON=true`), role manager-status: the fewest rights of all sources, and
  * read-only. It has only memory; classes and collectors must come from another source.
  */
-import type { JvmReading } from '../jvm-reading.ts';
-import { JvmSourceError } from '../jvm-source.ts';
+import type { JvmReading } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
-import { fieldOf, parseJson } from './json.ts';
-import { addUp, type NamedUsage } from './pool-sums.ts';
-import { MAX_BEANS, ReadingBuilder } from './reading-builder.ts';
+import { fieldOf, formatError, parseJson } from './json.ts';
+import { addUp, MAX_BEANS, type NamedUsage, ReadingBuilder } from './reading-builder.ts';
 
 export const TOMCAT_STATUS: HttpKind = {
   name: 'tomcat-status',
@@ -28,8 +26,7 @@ export function parseTomcatStatus(text: string): JvmReading {
   const jvm = fieldOf(parsed, 'tomcat', 'jvm');
   const listed = fieldOf(jvm, 'memorypool');
   if (!Array.isArray(listed))
-    throw new JvmSourceError(
-      'D2S_ERR_JVM_FORMAT',
+    throw formatError(
       `The answer is not Tomcat's status page as JSON. jvm.http.url should be that of the manager web application of a Tomcat that has one, e.g. http://127.0.0.1:8080/manager.`,
     );
   const builder = new ReadingBuilder();
@@ -54,7 +51,7 @@ export function parseTomcatStatus(text: string): JvmReading {
       fieldOf(threads, 'maxThreads'),
     );
   }
-  return builder.build('D2S_ERR_JVM_FORMAT', "Tomcat's status page names no memory pool.");
+  return builder.build("Tomcat's status page names no memory pool.");
 }
 
 function readPool(entry: unknown): NamedUsage {

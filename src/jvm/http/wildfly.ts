@@ -1,8 +1,7 @@
 /** The management API of WildFly and JBoss EAP over HTTP (standalone servers): one composite read of the MXBeans. */
-import type { JvmReading } from '../jvm-reading.ts';
-import { JvmSourceError } from '../jvm-source.ts';
+import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import { entriesOf, fieldOf, parseJson, parseOptionalJson } from './json.ts';
+import { entriesOf, fieldOf, formatError, parseJson, parseOptionalJson } from './json.ts';
 import { MAX_BEANS, ReadingBuilder } from './reading-builder.ts';
 
 /** Without `runtime`: its system properties may contain passwords, and it needs more rights. */
@@ -48,8 +47,7 @@ export const WILDFLY: HttpKind = {
 export function parseWildFly(text: string, further: readonly (string | undefined)[] = []): JvmReading {
   const answer = parseJson(text, 'The answer of WildFly’s management interface');
   if (fieldOf(answer, 'outcome') !== 'success')
-    throw new JvmSourceError(
-      'D2S_ERR_JVM_FORMAT',
+    throw formatError(
       `WildFly's management interface did not carry out the read (${codeOf(answer)}); see the server's log.`,
     );
   const builder = new ReadingBuilder();
@@ -64,7 +62,7 @@ export function parseWildFly(text: string, further: readonly (string | undefined
   const busy = fieldOf(worker, 'busy-task-thread-count');
   const most = fieldOf(worker, 'max-pool-size') ?? fieldOf(worker, 'task-max-threads');
   if (busy !== undefined) builder.addConnector('worker default', busy, most);
-  return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface returned none of the platform's beans.");
+  return builder.build("WildFly's management interface returned none of the platform's beans.");
 }
 
 function resultOf(answer: unknown): unknown {

@@ -1,5 +1,5 @@
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
-import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import type { JvmReading } from '../../jvm/jvm-source.ts';
 import { sumOf } from './steps.ts';
 
 /** Bytes, and milliseconds of the step; null when unknown. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
-import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import type { JvmReading } from '../../jvm/jvm-source.ts';
 import type { Upstream } from '../../proxy/upstream/upstream.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 

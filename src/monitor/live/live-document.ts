@@ -2,7 +2,7 @@
 
 import { MS_PER_S } from '../../base/clock.ts';
 import { createServerGauges } from '../../jvm/gauges.ts';
-import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
+import type { MemoryUsage } from '../../jvm/jvm-source.ts';
 import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import { type RecentCount, STEP_SECONDS } from '../../measure/history/steps.ts';
 import { allowanceUsedOf, type CountedTarget } from '../../measure/record/call-targets.ts';

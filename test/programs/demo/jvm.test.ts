@@ -2,8 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startSampleJvm } from '../../../src/demo/jvm.ts';
-import { SAMPLE_JVM_CLASS } from '../../../src/demo/jvm-class.ts';
+import { SAMPLE_JVM_CLASS, startSampleJvm } from '../../../src/demo/jvm.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 

@@ -1,4 +1,4 @@
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../src/jvm/jvm-source.ts';
 
 /** Something in the reading that no JVM can have. */
 export function impossibleIn({ classes, heap, nonHeap, pools, collectors }: JvmReading): string | undefined {

@@ -1,4 +1,4 @@
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../src/jvm/jvm-source.ts';
 
 /** A reading without any value. */
 export const NO_READING: JvmReading = {

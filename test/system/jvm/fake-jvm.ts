@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/process-state.ts';
-import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import { answerOf } from '../../support/jvm/attach/samples.ts';
 import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';
 

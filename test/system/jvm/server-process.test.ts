@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { readServerProcess } from '../../../src/jvm/server-process.ts';
+import { readServerProcess } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import { Folder } from '../../support/monitor/access/access-files.ts';
 
 it('the process of the server is read from /proc', async () => {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { SignalQueue } from '../../../src/cli/signal-queue.ts';
+import { SignalQueue } from '../../../src/cli/serve.ts';
 
 it('SignalQueue passes on the signals of the start, SIGHUP once, and then each one until the end', () => {
   const source = new EventEmitter();

@@ -1,7 +1,7 @@
 /** A host is a host, in every key that takes one; and words come back as they were written. */
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
-import { isHost } from '../../../src/config/host.ts';
+import { isHost } from '../../../src/config/host-port.ts';
 import { type LoadedConfig, loadConfig } from '../../../src/config/load-config.ts';
 
 const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';

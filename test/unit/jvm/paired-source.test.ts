@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Logger } from '../../../src/base/logger.ts';
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
-import type { JvmSource } from '../../../src/jvm/jvm-source.ts';
-import { PairedSource } from '../../../src/jvm/paired-source.ts';
+import { PairedSource } from '../../../src/jvm/create-source.ts';
+import type { JvmReading, JvmSource } from '../../../src/jvm/jvm-source.ts';
 
 const NEVER = new AbortController().signal;
 const EMPTY = { classes: {}, nonHeap: {}, pools: new Map(), collectors: new Map() };

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACH_COMMANDS, askJvm } from '../../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
 import { createAttachSystem } from '../../../../src/jvm/attach/process-state.ts';
-import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { compileTruth, hasJdk, JVMS, type Jvm, Truth, type TruthOptions } from '../truth/truth.ts';

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type HsperfdataOptions, HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
-import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import {
+  type HsperfdataOptions,
+  HsperfdataSource,
+  type VisibleJvm,
+} from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { failureOf } from '../../../support/jvm/http/sources.ts';
 import { compileTruth, JVMS, startTruth, type Truth, type TruthOptions } from '../truth/truth.ts';

@@ -1,5 +1,5 @@
 /** The deviations that the list of exceptions excuses for one source and one JVM. */
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import type { Beans, Gauges } from '../../../support/jvm/truth/beans.ts';
 import type { Deviation } from '../../../support/jvm/truth/comparison.ts';
 import { EXCEPTIONS, type SourceName, toGaugePattern } from './exceptions.ts';

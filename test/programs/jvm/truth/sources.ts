@@ -2,8 +2,7 @@
 import { pino } from 'pino';
 import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
 import { HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
-import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
+import type { JvmReading, JvmSource } from '../../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../../src/jvm/local-source.ts';
 import type { SourceName } from './exceptions.ts';
 

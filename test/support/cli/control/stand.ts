@@ -8,7 +8,7 @@ import type { Logger } from '../../../../src/base/logger.ts';
 import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
-import type { TestResult } from '../../../../src/export/alerts/alerts.ts';
+import type { Alerts } from '../../../../src/export/alerts/alerts.ts';
 import { deferTo } from '../../deferred.ts';
 import { useFolder } from '../../export/access-log/folder.ts';
 
@@ -64,7 +64,7 @@ export class NotingTarget implements Controllable {
   }
 
   /** Receivers that `alerts test` finds. */
-  alertTests: readonly TestResult[] | undefined;
+  alertTests: Awaited<ReturnType<Alerts['test']>> | undefined;
 
   get alerts() {
     const { alertTests, told } = this;

@@ -2,8 +2,7 @@
 import { inspect } from 'node:util';
 import { createJvmGauges, joinJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../../src/jvm/http/server-credentials.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
-import { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
+import { type JvmReading, JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
 
 export function credentialsOf(username: string, password: string): () => Promise<Credentials> {
   return async () => ({ username, password });

@@ -1,6 +1,6 @@
 /** The platform's MXBeans, as Truth.java prints them. Bytes and milliseconds; -1 if a bean reports undefined. */
 import { readFileSync } from 'node:fs';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { gaugesOf } from '../http/sources.ts';
 
 export type BeanUsage = Readonly<Record<'init' | 'used' | 'committed' | 'max', number>>;

@@ -1,7 +1,7 @@
 /** What the history reads, for tests to change at will; calls, values and sessions are counted by the real classes. */
 
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import type { UpstreamCondition } from '../../../../src/measure/history/marks.ts';

@@ -2,7 +2,7 @@
 
 import { createLogger } from '../../../../src/base/logger.ts';
 import { createJvmGauges } from '../../../../src/jvm/gauges.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { Timer } from '../../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SidecarError } from '../../../../src/base/errors.ts';
+import { reload } from '../../../../src/cli/ask-sidecar.ts';
 import { requestReload } from '../../../../src/cli/control/control-client.ts';
-import { reload } from '../../../../src/cli/reload.ts';
 import { ControlStand, NotingTarget, Printed } from '../../../support/cli/control/stand.ts';
 
 const stand = new ControlStand();

@@ -2,9 +2,9 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
+import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/call-spans.ts';
 import { Receiver } from '../../../../src/export/otlp/receiver.ts';
 import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
-import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/span-push.ts';
 import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createLineLogger, otlpConfig } from './stand.ts';
 

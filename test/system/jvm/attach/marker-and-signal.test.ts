@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => jvm.remove());
 
 function openerOf(openTimeoutMs = 30, system = jvm.system()): AttachOpener {
-  return new AttachOpener({ system, openTimeoutMs });
+  return new AttachOpener(system, openTimeoutMs);
 }
 
 async function reasonOf(opener: AttachOpener): Promise<string> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AttachOpener } from '../../../../src/jvm/attach/open-attach.ts';
 import type { AttachSystem } from '../../../../src/jvm/attach/process-state.ts';
-import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
 import { FakeJvm, type FakeJvmState, PID } from '../fake-jvm.ts';
 
 const DISABLED = '-XX:+DisableAttachMechanism';
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 function openerOf(replaced: Partial<AttachSystem> = {}): AttachOpener {
-  return new AttachOpener({ system: jvm.system(replaced), openTimeoutMs: 30 });
+  return new AttachOpener(jvm.system(replaced), 30);
 }
 
 async function open(target: Partial<VisibleJvm> = {}): Promise<string> {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { looksLikeField, looksLikeWord, looksRandom } from '../../../../src/cli/learn/likely-names.ts';
+import { looksLikeField, looksLikeWord, looksRandom } from '../../../../src/cli/learn/name-node.ts';
 
 it.each('rpcName E interface_name x1 _links $ref @type getHTTPSUrlForID názov CONSTANT_NAME'.split(' '))(
   'a name that a programmer gave may be shown as a field: %s',

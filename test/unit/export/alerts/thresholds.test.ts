@@ -89,7 +89,7 @@ it.each([
   ['smtp://10.0.0.1:587/', { host: '10.0.0.1', port: 587, isTls: false }],
 ])('%s is a mail server', (smtp, server) => {
   expect(alertsConfig({ mail: { smtp } }).mail.smtp).toBe(smtp);
-  expect(parseMailServer(smtp)).toEqual({ kind: 'ok', value: server });
+  expect(parseMailServer(smtp)).toEqual(server);
 });
 
 it.each(['smtp://user:pw@mail', 'http://mail', 'smtp://mail:0', 'smtp://a..b', 'mail.example.org'])(

@@ -3,7 +3,7 @@ import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values
 import { parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from '../../../../src/jvm/attach/parse-answers.ts';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
-import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-source.ts';
 import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { countersOf, sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
 import { NO_READING } from '../../../support/jvm/no-reading.ts';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { decodeCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
 import { parseLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { playsAll } from '../../../support/effort.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { SAMPLES, sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
