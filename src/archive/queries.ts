@@ -2,7 +2,6 @@
 import { MS_PER_S } from '../base/clock.ts';
 import type { Mark, MarkKind } from '../measure/history/marks.ts';
 import type { SqlRow, Statement } from './sqlite.ts';
-import { chooseStep } from './steps.ts';
 
 export type Sql = (text: string) => Statement;
 
@@ -78,4 +77,23 @@ export function readMarks(sql: Sql, from: number, to: number): readonly Mark[] {
       text: String(text),
       ...(until === null ? {} : { endEpochMs: Number(until) * MS_PER_S }),
     }));
+}
+
+export const HOUR_S = 3_600;
+export const DAY_S = 24 * HOUR_S;
+
+/** The lengths of steps on disk, and for how long each is shown; hours for as long as `history.keep` says. */
+export const STEPS = [
+  { step: 60, shownS: 2 * DAY_S },
+  { step: 600, shownS: 14 * DAY_S },
+  { step: HOUR_S, shownS: Number.POSITIVE_INFINITY },
+] as const;
+
+/** The length of the shortest steps that go back that far, in seconds. */
+export function chooseStep(ageS: number): number {
+  return STEPS.find(({ shownS }) => ageS <= shownS)?.step ?? HOUR_S;
+}
+
+export function beginOf(time: number, step: number): number {
+  return Math.floor(time / step) * step;
 }

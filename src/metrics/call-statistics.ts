@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { CallCounts, type CallCountsReading } from './call-counts.ts';
+import { CallCounts } from './call-counts.ts';
 import type { BucketBounds } from './duration-buckets.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import { Meter, type MeterReading } from './meter.ts';
@@ -138,7 +138,7 @@ export class CallStatistics {
    * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
    * total. Empty without `keepsCounts`. A live map.
    */
-  get countsByName(): ReadonlyMap<string, CallCountsReading> {
+  get countsByName(): ReadonlyMap<string, CallCounts> {
     return this.#countsByName ?? new Map();
   }
 

@@ -20,12 +20,9 @@ export interface MeterSnapshot {
   readonly mean: number;
 }
 
-export interface MeterReading {
-  readonly count: number;
-  snapshot(): MeterSnapshot;
-}
+export type MeterReading = Pick<Meter, 'count' | 'snapshot'>;
 
-export class Meter implements MeterReading {
+export class Meter {
   readonly #clock: Clock;
   /** Monotonic moment; the mean rate and the 5 s ticks count from it. */
   #createdNs: number;

@@ -26,11 +26,7 @@ class ObservedObject {
   }
 }
 
-export interface ObservedObjectReading {
-  readonly subscriptions: CounterReading;
-  readonly newValues: MeterReading;
-  readonly minute: Pick<MinuteValues, 'count' | 'take'>;
-}
+export type ObservedObjectReading = Readonly<ObservedObject>;
 
 /** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {

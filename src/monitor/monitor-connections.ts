@@ -28,9 +28,7 @@ interface Connection {
   /** The TCP socket, below TLS. */
   readonly socket: Socket;
   readonly address: string;
-  /** Unfinished requests. */
   requests: number;
-  /** A request was accepted. */
   isAccepted: boolean;
 }
 

@@ -11,7 +11,6 @@ import type { CallObservers } from '../record/call-observer.ts';
 import { type Credentials, sanitizeUserName } from '../sessions/credentials.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import type { BayeuxClients } from './bayeux-clients.ts';
-import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
 export type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
@@ -56,5 +55,30 @@ export function createReadingOptions({ comet }: CometConfig): CometReadingOption
       const user = users.find((found) => typeof found === 'string' && found !== '');
       return typeof user === 'string' ? sanitizeUserName(user) : null;
     },
+  };
+}
+
+/** Receives the Comet messages that are read, after they were processed; see `d2-sidecar learn`. Must not keep them. */
+export interface CometListener {
+  /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
+  onClientMessage(message: BayeuxMessage, client: object | undefined): void;
+  onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void;
+  onFailure(): void;
+}
+
+/** Wraps a listener so that its exceptions do not reach the reader. */
+export function shielded(listener: CometListener): CometListener {
+  const attempt = (notify: () => void): void => {
+    try {
+      notify();
+    } catch {
+      // Counted but not shown: the text of an exception may quote the message.
+      listener.onFailure();
+    }
+  };
+  return {
+    onClientMessage: (message, client) => attempt(() => listener.onClientMessage(message, client)),
+    onUpstreamMessage: (message, client) => attempt(() => listener.onUpstreamMessage(message, client)),
+    onFailure: () => listener.onFailure(),
   };
 }

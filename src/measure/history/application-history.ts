@@ -1,5 +1,5 @@
 import { MS_PER_S, NS_PER_S } from '../../base/clock.ts';
-import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import type { CallCounts } from '../../metrics/call-counts.ts';
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
@@ -25,8 +25,7 @@ export interface HistoryApplication {
   readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
 
-type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName'> &
-  Partial<Pick<CallStatistics, 'foldListeners'>>;
+type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName' | 'foldListeners'>;
 
 /** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
 type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
@@ -119,7 +118,7 @@ class CallsHistory {
     this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
     this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
     this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
-    calls.foldListeners?.add((name, into) => {
+    calls.foldListeners.add((name, into) => {
       for (const steps of [this.#answeredByName, this.#endedByName, this.#failedByName]) steps.fold(name, into);
     });
   }
@@ -145,7 +144,7 @@ class CallsHistory {
     return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
-  *#countsOf(read: (counts: CallCountsReading, name: string) => number): Generator<NameCount> {
+  *#countsOf(read: (counts: CallCounts, name: string) => number): Generator<NameCount> {
     for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
   }
 

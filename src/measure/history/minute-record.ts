@@ -3,8 +3,7 @@
  * beyond `MAX_BYTES` the oldest minute goes first.
  */
 import { NS_PER_S } from '../../base/clock.ts';
-import type { CallCountsReading } from '../../metrics/call-counts.ts';
-import type { MinuteReading } from '../../metrics/minute-calls.ts';
+import type { CallCounts, MinuteReading } from '../../metrics/call-counts.ts';
 import type { ObservedObjectReading } from '../../metrics/object-statistics.ts';
 import { bucketOf, FINE_PER_OCTAVE, mergedBuckets, middleOf, SparseBuckets } from '../../metrics/sparse-buckets.ts';
 
@@ -18,7 +17,7 @@ export interface MinuteSources {
 }
 
 interface CallsByName {
-  readonly countsByName: ReadonlyMap<string, Pick<CallCountsReading, 'minute'>>;
+  readonly countsByName: ReadonlyMap<string, Pick<CallCounts, 'minute'>>;
 }
 
 /** One name in one minute. Durations are in seconds, null without an answered call. */
@@ -84,7 +83,6 @@ export class MinuteRecord {
     for (const { epochMs, seconds, kinds } of earlier) this.#keep({ epochMs, seconds, kinds });
   }
 
-  /** Ends a minute for all names. */
   take(minute: Pick<Minute, 'epochMs' | 'seconds'>): Minute {
     const { rpc, sba, object } = this.#sources;
     const kinds = {

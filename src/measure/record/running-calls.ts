@@ -1,5 +1,6 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { type Member, Roster } from '../../base/roster.ts';
+import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import { MAX_NAME_CHARS } from '../../metrics/name-table.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
@@ -41,30 +42,18 @@ export interface RunningName {
   readonly oldest: number;
 }
 
-export class RunningCalls {
+export class RunningCalls extends Roster<RunningCall> {
   readonly #clock: Clock;
-  readonly #calls = new Roster<RunningCall>();
 
   constructor(clock: Clock) {
+    super();
     this.#clock = clock;
-  }
-
-  get size(): number {
-    return this.#calls.size;
-  }
-
-  add(call: RunningCall): void {
-    this.#calls.add(call);
-  }
-
-  remove(call: RunningCall): void {
-    this.#calls.delete(call);
   }
 
   byName(): Iterable<RunningName> {
     const nowNs = this.#clock.nowNs();
     const found = new Map<string, { -readonly [K in keyof RunningName]: RunningName[K] }>();
-    for (const running of this.#calls) {
+    for (const running of this) {
       const { kind, name } = running.call;
       const key = `${kind} ${name}`;
       const age = ageOf(running, nowNs) / NS_PER_S;
@@ -82,14 +71,14 @@ export class RunningCalls {
   /** Attaches the thread dump to the calls that have run for at least `ageNs`. */
   dumped(fileName: string, ageNs: number): void {
     const nowNs = this.#clock.nowNs();
-    for (const running of this.#calls) {
+    for (const running of this) {
       if (ageOf(running, nowNs) >= ageNs) running.threadDump = fileName;
     }
   }
 
   /** The oldest `max` of the calls that `isWanted` accepts, oldest first. */
   oldest(max: number, isWanted: (call: RunningCall) => boolean = () => true): readonly CallEntry[] {
-    const calls = [...this.#calls].filter(isWanted).sort((a, b) => a.beganNs - b.beganNs);
+    const calls = [...this].filter(isWanted).sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
     return calls.slice(0, max).map((call) => describeCall(call, call.session, ageOf(call, nowNs), this.#clock));
   }
@@ -115,4 +104,54 @@ export function describeCall(
     duration: durationNs / NS_PER_S,
     ...(threadDump === undefined ? {} : { threadDump }),
   };
+}
+
+/** A name whose running calls all hang. Ages are in seconds. */
+export interface HungName extends RunningName {
+  /** Of all answered calls of this name, rounded up to a bucket of `d2_call_duration_seconds`; null without any. */
+  readonly p99: number | null;
+}
+
+interface Calls {
+  readonly running: Pick<RunningCalls, 'byName'>;
+  readonly statistics: Readonly<Record<'rpc' | 'sba', Pick<CallStatistics, 'countsByName'>>>;
+}
+
+/** A call hangs after this many times the p99 of its name. */
+const TIMES_USUAL = 10;
+/** Shorter calls never count as hung. */
+const MIN_S = 5;
+/** The limit for a single call of a name without a p99. */
+const MIN_ALONE_S = 30;
+
+/** The name with the most hung calls; null if nothing hangs. */
+export function findHung({ running, statistics }: Calls): HungName | null {
+  let worst: HungName | null = null;
+  for (const name of running.byName()) {
+    if (name.youngest < MIN_S || name.count < (worst?.count ?? 1)) continue;
+    const p99 = usualOf(name, statistics);
+    const isAlone = name.count === 1 && p99 === null;
+    const leastS = p99 === null ? (isAlone ? MIN_ALONE_S : MIN_S) : TIMES_USUAL * p99;
+    const isWorse = worst === null || name.count > worst.count || name.oldest > worst.oldest;
+    if (name.youngest >= leastS && isWorse) worst = { ...name, p99 };
+  }
+  return worst;
+}
+
+function usualOf({ kind, name }: RunningName, statistics: Calls['statistics']): number | null {
+  if (kind !== 'rpc' && kind !== 'sba') return null;
+  const durations = statistics[kind].countsByName.get(name)?.durations;
+  const counts = durations?.cumulative() ?? [];
+  const all = counts.at(-1) ?? 0;
+  if (durations === undefined || all === 0) return null;
+  // Durations above the last bound are unknown.
+  return durations.bounds[counts.findIndex((count) => count >= 0.99 * all)] ?? Number.POSITIVE_INFINITY;
+}
+
+/** Shown in place of a name without an answered call, which may be any text that a client sent. */
+export const UNCONFIRMED = '(not answered yet)';
+
+/** For readers without the role `sessions`: hides a name without an answered call. */
+export function hideUnconfirmedName({ name, p99 }: HungName): string {
+  return p99 === null ? UNCONFIRMED : name;
 }

@@ -1,6 +1,6 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { toEpochMs } from './call-observer.ts';
+import { type EndedCall, toEpochMs } from './call-observer.ts';
 import type { CallTimes, SlowOutcome } from './call-totals.ts';
 import { type CallEntry, describeCall, type RunningCall } from './running-calls.ts';
 
@@ -15,9 +15,7 @@ export interface SlowEntry extends CallEntry {
   readonly firstByte: number | null;
 }
 
-export interface SlowEnding extends CallTimes {
-  readonly status: number;
-}
+export type SlowEnding = CallTimes & Pick<EndedCall, 'status'>;
 
 interface Slow {
   readonly durationNs: number;
@@ -41,18 +39,14 @@ const HOUR_NS = 60 * MINUTE_NS;
 /** The slowest calls of the last hour: those of each minute, since others move up when older ones expire. */
 export class SlowestCalls {
   readonly #clock: Clock;
-  #max: number;
+  /** Maximum calls shown; 0: none. The current minute keeps its earlier maximum. */
+  max: number;
   /** Oldest first; the last is the current one. */
   #minutes: Minute[] = [];
 
   constructor(max: number, clock: Clock) {
-    this.#max = max;
+    this.max = max;
     this.#clock = clock;
-  }
-
-  /** Maximum calls shown; 0: none. The current minute keeps its earlier maximum. */
-  set max(max: number) {
-    this.#max = max;
   }
 
   /** `session`: the session that counted the call. The entry copies everything. */
@@ -64,7 +58,7 @@ export class SlowestCalls {
   ): void {
     const { durationNs, endedNs, status, clientWaitNs, firstByteNs } = ending;
     const minute = this.#minuteOf(endedNs);
-    if (durationNs <= minute.leastNs || this.#max === 0) return;
+    if (durationNs <= minute.leastNs || this.max === 0) return;
     const shown = describeCall(call, session, durationNs, this.#clock);
     const entry: SlowEntry = {
       ...shown,
@@ -75,9 +69,9 @@ export class SlowestCalls {
       firstByte: firstByteNs === 0 ? null : (firstByteNs - call.beganNs) / NS_PER_S,
     };
     const slow = { durationNs, endedNs, entry };
-    if (minute.calls.length < this.#max) minute.calls.push(slow);
+    if (minute.calls.length < this.max) minute.calls.push(slow);
     else minute.calls[indexOfLeast(minute.calls)] = slow;
-    if (minute.calls.length >= this.#max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
+    if (minute.calls.length >= this.max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
   }
 
   /** Of the last hour, slowest first, those that `isWanted` accepts; each minute keeps its own slowest calls only. */
@@ -95,7 +89,7 @@ export class SlowestCalls {
       .flatMap(({ calls }) => calls)
       .filter(({ endedNs, entry }) => endedNs > sinceNs && isWanted(entry))
       .sort((a, b) => b.durationNs - a.durationNs)
-      .slice(0, this.#max)
+      .slice(0, this.max)
       .map(({ entry }) => entry);
   }
 

@@ -7,7 +7,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
-import { detached } from '../../protocol/http1/text.ts';
+import { decodeCredential, detached } from '../../protocol/http1/text.ts';
 import { BASIC, type CompanionFields, companionsOf, isBasic } from './companions.ts';
 import { cookieValues } from './login-cookies.ts';
 
@@ -102,7 +102,7 @@ export class Credentials {
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;
-    const user = decodeUser(Buffer.from(value, 'latin1'));
+    const user = decodeCredential(Buffer.from(value, 'latin1'));
     return { key: this.#hash('user', user), userName: sanitizeUserName(user) };
   }
 
@@ -241,16 +241,7 @@ function parseBasicUser(authorization: string): string | undefined {
   if (!BASE64.test(base64)) return undefined;
   const bytes = Buffer.from(base64, 'base64');
   const colonAt = bytes.indexOf(COLON);
-  return colonAt < 0 ? undefined : decodeUser(bytes.subarray(0, colonAt));
-}
-
-/** The request does not name the charset: servers ask for UTF-8 (RFC 7617 §2.1), old clients send latin1. */
-function decodeUser(bytes: Buffer): string {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return bytes.toString('latin1');
-  }
+  return colonAt < 0 ? undefined : decodeCredential(bytes.subarray(0, colonAt));
 }
 
 /** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
@@ -262,6 +253,5 @@ export function sanitizeUserName(user: string): string {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const COLON = 0x3a;
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** A surrogate that was cut off from its pair at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;

@@ -1,8 +1,7 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { randomId } from '../../base/random-id.ts';
-import type { CountedCall } from '../../metrics/answer-log.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
-import type { NameCounts, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall, NameCounts, Statistics } from '../../metrics/statistics.ts';
 import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 

@@ -48,7 +48,7 @@ it('the calls that run are shown up to a number, the oldest of them', () => {
   for (let at = 1; at <= 50; at += 1) calls.add(callOf(`C${at}`, at));
   expect(named(calls, 3)).toEqual(['C0', 'C1', 'C2']);
   expect(calls.size).toBe(51);
-  calls.remove(first);
+  calls.delete(first);
   expect([named(calls, 3), calls.size]).toEqual([['C1', 'C2', 'C3'], 50]);
 });
 
