@@ -29,11 +29,10 @@ import { AccessClosed } from '../monitor/access/monitor-access.ts';
 import { Guard, HostCheck } from '../monitor/guard.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
 import { renderTop } from '../monitor/live/live-document.ts';
-import { LoopDelay } from '../monitor/loop-delay.ts';
 import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
-import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
+import { LoopDelay, type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
@@ -46,12 +45,6 @@ import { createTables, type MetricSources } from './metrics.ts';
 import { openParts, type SidecarParts, type SidecarTls } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import { createAdmission, createDispatcher, selectDispatcherOptions, selectTrafficOptions } from './traffic.ts';
-
-/** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
-interface BoundAddresses {
-  readonly listen: string;
-  readonly monitor: string;
-}
 
 /** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
@@ -155,8 +148,11 @@ export class Sidecar {
     });
   }
 
-  /** Opens both listeners, or takes over `sockets`. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
-  async start(sockets: readonly GivenSocket[] = []): Promise<BoundAddresses> {
+  /**
+   * Opens both listeners, or takes over `sockets`. Returns the addresses really bound, e.g. `127.0.0.1:40123`. The
+   * upstream need not be reachable. Throws `D2S_ERR_LISTEN`.
+   */
+  async start(sockets: readonly GivenSocket[] = []) {
     const given = (wanted: GivenSocket['section']) =>
       sockets.filter(({ section }) => section === wanted).map(({ fd }) => fd);
     const listen = await this.dispatcher.listen(this.#config.listen, given('listen'));

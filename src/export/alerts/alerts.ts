@@ -11,7 +11,7 @@ import { describeFileError } from '../../base/trusted-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { History } from '../../measure/history/history.ts';
 import type { Mark } from '../../measure/history/marks.ts';
-import type { SlowestCalls } from '../../measure/record/slowest-calls.ts';
+import type { SlowestCalls } from '../../measure/record/running-calls.ts';
 import { type Verdict, type Verdicts, withConfirmedNames } from '../../measure/verdict/verdicts.ts';
 import { readAlertsFile, type SavedAlerts, writeAlertsFile } from './alerts-file.ts';
 import { Episodes, type FoundNow } from './episodes.ts';

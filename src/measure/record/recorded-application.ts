@@ -6,8 +6,7 @@ import type { ClassifierConfig } from '../classify/classifier.ts';
 import { SessionTable } from '../sessions/session-table.ts';
 import { CallTargets } from './call-targets.ts';
 import { CallTotals, type SlowOutcome } from './call-totals.ts';
-import { type RunningCall, RunningCalls } from './running-calls.ts';
-import { type SlowEnding, SlowestCalls } from './slowest-calls.ts';
+import { type RunningCall, RunningCalls, type SlowEnding, SlowestCalls } from './running-calls.ts';
 
 export type RecorderConfig = ClassifierConfig &
   Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };

@@ -8,8 +8,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { decodeCredential, detached } from '../../protocol/http1/text.ts';
-import { BASIC, type CompanionFields, companionsOf, isBasic } from './companions.ts';
-import { cookieValues } from './login-cookies.ts';
+import { BASIC, type CompanionFields, companionsOf, cookieValues, isBasic } from './companions.ts';
 
 /** The fields of a head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export type CredentialFields = Omit<CompanionFields, 'target'>;

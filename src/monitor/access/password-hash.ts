@@ -3,7 +3,8 @@
  * salt and hash in base64; of a bearer token (RFC 6750) as `sha256$hash`. A token is 256 random bits, which nobody can
  * guess. So one round of SHA-256 is enough, while passwords that people choose need scrypt.
  */
-import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 
 /** Cost of one verification: memory is 128 * N * r bytes, time grows with N * r * p. */
 export interface ScryptCost {
@@ -68,13 +69,11 @@ export function createDecoy({ N, r, p }: ScryptCost): PasswordHash {
   return { N, r, p, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
 }
 
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
 function derive(password: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // OpenSSL needs a little more than 128 * N * r.
-    scrypt(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r }, (error, key) =>
-      error === null ? resolve(key) : reject(error),
-    );
-  });
+  // OpenSSL needs a little more than 128 * N * r.
+  return deriveKey(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r });
 }
 
 const TOKEN_BYTES = 32;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SlowOutcome } from '../../../../src/measure/record/call-totals.ts';
-import { type RunningCall, RunningCalls } from '../../../../src/measure/record/running-calls.ts';
-import { SlowestCalls } from '../../../../src/measure/record/slowest-calls.ts';
+import { type RunningCall, RunningCalls, SlowestCalls } from '../../../../src/measure/record/running-calls.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const S = 1e9;
