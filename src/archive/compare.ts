@@ -82,29 +82,6 @@ export interface NameChange extends Compared {
   readonly name: string;
 }
 
-export interface Comparison {
-  readonly from: number;
-  readonly to: number;
-  /** Where the other period begins. */
-  readonly than: number;
-  readonly names: readonly NameChange[];
-}
-
-export interface SlowerName extends NameChange {
-  /** The median or p95 as a multiple of its greatest value before; the greater of the two. */
-  readonly factor: number;
-}
-
-export interface Slower {
-  /** The first whole step since the moment, and the end of what is compared. */
-  readonly from: number;
-  readonly to: number;
-  /** Periods before that have calls: right before, and at the same time of the days before. */
-  readonly periods: number;
-  /** The slowest first. */
-  readonly names: readonly SlowerName[];
-}
-
 /** Of 500 names, each period of at most that long takes some tenths of a second. */
 const MAX_COMPARED_S = 7 * DAY_S;
 const DAYS_BEFORE = 7;
@@ -115,13 +92,13 @@ const SLOWER_FACTOR = 1.2;
 
 /**
  * The names with calls in `from` to `to`, of which the last week counts, or in the period of that length from `than`;
- * in whole steps.
+ * in whole steps. `than`: where that other period begins.
  */
 export function compareNames(
   sql: Sql,
   application: string,
   range: { readonly from: number; readonly to: number; readonly than: number; readonly now: number },
-): Comparison {
+) {
   const shift = range.from - range.than;
   const wanted = Math.max(range.from, range.to - MAX_COMPARED_S);
   const length = range.to - wanted;
@@ -145,8 +122,10 @@ export function compareNames(
 /**
  * The names whose median or p95 since a moment, at most a day, is above its greatest value in the periods of the same
  * length right before, and at the same time of the last seven days, by a fifth or more; each with 20 calls or more.
+ * `from` is the first whole step since the moment, `to` the end of what is compared. `periods`: those before that have
+ * calls. `factor`: the median or p95 as a multiple of its greatest value before, the greater of the two; slowest first.
  */
-export function findSlower(sql: Sql, application: string, since: number, now: number): Slower {
+export function findSlower(sql: Sql, application: string, since: number, now: number) {
   const step = now - since <= DAYS_BEFORE * DAY_S && now - since <= SHORT_S ? 600 : HOUR_S;
   const from = Math.ceil(since / step) * step;
   const to = Math.min(beginOf(now, step) + step, from + DAY_S);

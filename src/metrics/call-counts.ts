@@ -109,16 +109,7 @@ export class CallCounts {
 }
 
 /** The calls of one name in one minute. Outcomes are those of `CallCounts`. */
-export interface MinuteReading {
-  readonly ok: number;
-  readonly clientErrors: number;
-  readonly errors: number;
-  readonly late: number;
-  /** Of the calls with a duration. */
-  readonly maxNs: number;
-  /** As `SparseBuckets.save` returns them, with `FINE_PER_OCTAVE`. */
-  readonly buckets: readonly number[];
-}
+export type MinuteReading = Readonly<NonNullable<ReturnType<MinuteCalls['read']>>>;
 
 /** Collects the calls of one name until `take`, which ends the minute. */
 export class MinuteCalls {
@@ -150,8 +141,11 @@ export class MinuteCalls {
     this.#buckets.absorb(from.#buckets);
   }
 
-  /** The minute so far; undefined if no call has ended in it. */
-  read(): MinuteReading | undefined {
+  /**
+   * The minute so far; undefined if no call has ended in it. `maxNs`: of the calls with a duration. `buckets`: as
+   * `SparseBuckets.save` returns them, with `FINE_PER_OCTAVE`.
+   */
+  read() {
     const { ok, clientErrors, errors, late } = this;
     if (ok + clientErrors + errors === 0) return undefined;
     const buckets = this.#buckets?.save() ?? [];

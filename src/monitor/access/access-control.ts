@@ -33,16 +33,6 @@ export type Verdict =
 
 type PasswordCredential = Extract<Credential, { kind: 'password' }>;
 
-export interface AccessCounts {
-  readonly wrong: number;
-  /** Requests answered with 429, or with 503 because the queue was full. */
-  readonly limited: number;
-  /** Of these, requests whose password was not verified. */
-  readonly unchecked: number;
-  /** Addresses with failures that were evicted for other addresses. */
-  readonly forgotten: number;
-}
-
 const MAX_PROVEN = 1_000;
 
 export class AccessControl {
@@ -56,6 +46,7 @@ export class AccessControl {
   readonly #right = new QuickLRU<string, true>({ maxSize: MAX_ENTRIES });
   /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
   readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
+  /** `limited`: answered with 429, or with 503 because the queue was full; of these, `unchecked` were not verified. */
   readonly #counts = { wrong: 0, limited: 0, unchecked: 0 };
   #list: AccessList;
 
@@ -66,7 +57,8 @@ export class AccessControl {
     this.#limit = new FailureLimit(clock);
   }
 
-  get counts(): AccessCounts {
+  /** Of requests since the start. `forgotten`: addresses with failures that were evicted for other addresses. */
+  get counts() {
     return { ...this.#counts, forgotten: this.#limit.evicted };
   }
 
@@ -186,7 +178,7 @@ function known({ name, role }: Reader): Verdict {
   return { kind: 'known', reader: { name, role } };
 }
 
-export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
+export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>[] = [
   counter(
     'd2_sidecar_monitor_wrong_credentials_total',
     'Wrong credentials on the monitoring port.',

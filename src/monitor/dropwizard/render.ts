@@ -22,18 +22,10 @@ export interface RenderOptions {
   readonly durationUnit: DurationUnit;
 }
 
-/** The whitespace of the compact or the indented form. */
-interface Blanks {
-  /** Before each name, by depth: section, metric, field. */
-  readonly section: string;
-  readonly metric: string;
-  readonly field: string;
-  readonly colon: string;
-  readonly documentEnd: string;
-  readonly emptySection: string;
-}
+type Blanks = Readonly<typeof COMPACT>;
 
-const COMPACT: Blanks = { section: '', metric: '', field: '', colon: ':', documentEnd: '', emptySection: '{}' };
+/** The whitespace of the compact or the indented form. Before each name, by depth: section, metric, field. */
+const COMPACT = { section: '', metric: '', field: '', colon: ':', documentEnd: '', emptySection: '{}' };
 const PRETTY: Blanks = {
   section: '\n  ',
   metric: '\n    ',
