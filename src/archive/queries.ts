@@ -7,13 +7,7 @@ export type Sql = (text: string) => Statement;
 
 const COLUMNS = ['time', 'count', 'errors', 'p50', 'p95', 'p99', 'max'] as const;
 
-export interface HistoryRows {
-  /** Seconds. */
-  readonly step: number;
-  readonly columns: readonly string[];
-  /** One row after the other; durations in seconds, NaN where there is none. */
-  readonly values: Float64Array;
-}
+export type HistoryRows = NonNullable<ReturnType<typeof readRows>>;
 
 /** Seconds. */
 export interface HistoryRange {
@@ -35,13 +29,11 @@ const OF_TOTALS: ReadonlyMap<string, string> = new Map([
   ['sessions.created', 'created'],
 ]);
 
-/** `name`: as in the metrics. The length of the steps follows from the age of `from`, and is `minStep` at least. */
-export function readRows(
-  sql: Sql,
-  application: string,
-  name: string,
-  { from, to, now, minStep = 0 }: HistoryRange,
-): HistoryRows | undefined {
+/**
+ * `name`: as in the metrics. The length of the steps, in seconds, follows from the age of `from`, and is `minStep` at
+ * least. `values`: one row after the other; durations in seconds, NaN where there is none.
+ */
+export function readRows(sql: Sql, application: string, name: string, { from, to, now, minStep = 0 }: HistoryRange) {
   const step = Math.max(chooseStep(now - from), minStep);
   const range = [application, step, from, to] as const;
   const ofTotals = OF_TOTALS.get(name);

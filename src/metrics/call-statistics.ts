@@ -28,7 +28,7 @@ class TimedCalls {
     this.errors.absorb(from.errors);
   }
 
-  saveCounts(): SavedCounts {
+  saveCounts() {
     return { count: this.timer.count, errors: this.errors.count, outcomes: this.counts?.save() };
   }
 
@@ -47,11 +47,7 @@ class TimedCalls {
   }
 }
 
-interface SavedCounts {
-  readonly count: number;
-  readonly errors: number;
-  readonly outcomes: SavedFields | undefined;
-}
+type SavedCounts = ReturnType<TimedCalls['saveCounts']>;
 
 /**
  * Counts calls of one kind: timers `rpc` and `rpc.<name>`, meters `rpc.errors` and `rpc.<name>.errors` (or `sba...`).

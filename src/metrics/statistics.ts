@@ -18,7 +18,7 @@ import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallStatistics } from './call-statistics.ts';
-import { type BucketBounds, CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
+import { CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
 import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
@@ -51,18 +51,7 @@ const OK = 200;
 
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
 
-export interface ApplicationStatistics extends Statistics {
-  /** Of durations in `/metrics`. */
-  readonly bounds: BucketBounds;
-  /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
-  createTimer(): Timer;
-  /** Statistics over a whole session, with one budget of names for all kinds together. */
-  createSessionStatistics(): Statistics;
-  /** Call it after the last `load`: restored names that do not fit count as `(other)`. */
-  restored(): void;
-  /** Existing names stay, and existing sessions keep their limit. */
-  limitNames(limits: NameLimits): void;
-}
+export type ApplicationStatistics = ReturnType<typeof createStatistics>;
 
 /** Times `metrics.maxNames`: bytes of the names of one kind in all applications (`nameBytes`). */
 const BYTES_PER_NAME = 400;
@@ -80,7 +69,7 @@ export function createStatistics(
   },
   clock: Clock,
   { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
-): ApplicationStatistics {
+) {
   const windowNs = options.windowMs * NS_PER_MS;
   const createCallTimer = (createdNs: number): Timer => new Timer({ clock, windowNs, createdNs });
   const { maxNames } = options;
@@ -104,25 +93,31 @@ export function createStatistics(
   for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.metrics();
   return {
     ...kinds,
+    /** Of durations in `/metrics`. */
     bounds,
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
-    recordAnswered: (call, status, durationNs, nowNs) => recordIn(kinds, call, status, durationNs, nowNs),
-    countsOf: (call) => countsIn(kinds, call),
+    recordAnswered: (call: CountedCall, status: number, durationNs: number, nowNs: number) =>
+      recordIn(kinds, call, status, durationNs, nowNs),
+    countsOf: (call: CountedCall) => countsIn(kinds, call),
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
-    load: (saved) => {
+    load: (saved: SavedRecord) => {
       const kind = saved.text('record');
       if (isCountedKind(kind)) kinds[kind].load(saved);
     },
+    /** Call it after the last `load`: restored names that do not fit count as `(other)`. */
     restored: () => {
       for (const budget of Object.values(budgets)) budget.trim();
     },
+    /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
     createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(bounds, isExponential) }),
-    createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
-    limitNames: (limits) => {
+    /** Statistics over a whole session, with one budget of names for all kinds together. */
+    createSessionStatistics: (): Statistics => new SessionStatistics(clock, maxNamesPerSession),
+    /** Existing names stay, and existing sessions keep their limit. */
+    limitNames: (limits: NameLimits) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) {
         const max = limits.maxNames[kind];
         budgets[kind].limitTo(max, bytesOf(max));

@@ -28,12 +28,7 @@ export interface CometServices {
 }
 
 /** Options of reading, from the configuration. A reload may replace them at any moment, so keep no copies. */
-interface CometReadingOptions {
-  readonly config: Config['comet'];
-  readonly classifier: CometClassifier;
-  /** The user name in a handshake, safe to display. */
-  userOf(handshake: BayeuxMessage): string | null;
-}
+type CometReadingOptions = Readonly<ReturnType<typeof createReadingOptions>>;
 
 export interface CometApplication extends CometReadingOptions, CometServices {
   readonly name: string;
@@ -45,12 +40,13 @@ export interface CometApplication extends CometReadingOptions, CometServices {
 }
 
 /** Throws `D2S_ERR_CONFIG` for an unusable rule in `comet.rules`. */
-export function createReadingOptions({ comet }: CometConfig): CometReadingOptions {
+export function createReadingOptions({ comet }: CometConfig) {
   const pointers = comet.userPointers.map(parsePointer).filter((pointer) => pointer !== undefined);
   return {
     config: comet,
     classifier: new CometClassifier(comet),
-    userOf: (handshake) => {
+    /** The user name in a handshake, safe to display. */
+    userOf: (handshake: BayeuxMessage): string | null => {
       const users = pointers.map((pointer) => resolvePointer(handshake, pointer));
       const user = users.find((found) => typeof found === 'string' && found !== '');
       return typeof user === 'string' ? sanitizeUserName(user) : null;

@@ -22,19 +22,7 @@ export interface RunningCall extends Member {
   threadDump: string | undefined;
 }
 
-/** A call as the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
-export interface CallEntry {
-  readonly kind: CallKind;
-  readonly name: string;
-  readonly sessionId: string | null;
-  readonly userName: string | null;
-  readonly connectionType: ConnectionType;
-  readonly remoteAddress: string;
-  readonly startTime: string;
-  readonly duration: number;
-  /** File name of the thread dump that was taken while it ran; absent without one. */
-  readonly threadDump?: string;
-}
+export type CallEntry = Readonly<ReturnType<typeof describeCall>>;
 
 /** The running calls of one name. Ages are in seconds. */
 export interface RunningName {
@@ -91,12 +79,13 @@ function ageOf(call: Pick<RunningCall, 'beganNs' | 'clientWaitAt'>, nowNs: numbe
   return Math.max(0, nowNs - call.beganNs - call.clientWaitAt(nowNs));
 }
 
-export function describeCall(
+/** A call as the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
+function describeCall(
   { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'session' | 'clientWaitAt' | 'place'>,
   session: RunningCall['session'],
   durationNs: number,
   clock: Clock,
-): CallEntry {
+) {
   return {
     kind: call.kind,
     // A client may send a name of 64 KiB, and the list has 1,000 calls.
@@ -105,6 +94,7 @@ export function describeCall(
     ...{ connectionType, remoteAddress },
     startTime: new Date(toEpochMs(clock, beganNs)).toISOString(),
     duration: durationNs / NS_PER_S,
+    // The file name of the thread dump that was taken while it ran.
     ...(threadDump === undefined ? {} : { threadDump }),
   };
 }

@@ -13,37 +13,24 @@ export interface CompanionFields {
   fields(name: string): readonly string[];
 }
 
-export interface Companions {
-  /** Values of login cookies and path parameters, sorted; at most `MAX_LOGINS` + 1. Empty if none could be parsed. */
-  readonly logins: readonly string[];
-  /** Application keys besides Basic, or besides another key. */
-  readonly apiKeys: readonly string[];
-  readonly authorizations: readonly string[];
-}
-
 /** A request with more logins begins no unverified session. No browser keeps that many for one path. */
 export const MAX_LOGINS = 8;
 
 /** The path parameter of servlet containers (Jakarta Servlet 6.0 §7.1.3). */
 const SESSION_PARAMETER = 'jsessionid';
 
-/** Undefined for a credential alone. Cookies whose names contain `cookieName` count, as `JSESSIONIDSSO`, in any case. */
-export function companionsOf(request: CompanionFields, cookieName: string): Companions | undefined {
+/**
+ * Undefined for a credential alone. Cookies whose names contain `cookieName` count, as `JSESSIONIDSSO`, in any case.
+ * `logins`: values of login cookies and path parameters, sorted; at most `MAX_LOGINS` + 1. Empty if none could be parsed.
+ */
+export function companionsOf(request: CompanionFields, cookieName: string) {
   const name = cookieName.toLowerCase();
   const logins = new Set<string>();
-  const hasCookie = addCookies(logins, request.fields('cookie'), name);
+  const hasCookie = addValues(logins, request.fields('cookie').join(';'), name, COMMA);
   const hasParameter = addParameters(logins, request.target, name);
   const others = otherCredentialsOf(request);
   const hasOthers = others.apiKeys.length + others.authorizations.length > 0;
   return hasCookie || hasParameter || hasOthers ? { logins: [...logins].sort(), ...others } : undefined;
-}
-
-function addCookies(logins: Set<string>, lines: readonly string[], name: string): boolean {
-  let hasCookie = false;
-  for (const line of lines) {
-    hasCookie = addValues(logins, line, name, COMMA) || hasCookie;
-  }
-  return hasCookie;
 }
 
 /** Every path parameter counts as a companion, since we do not know which ones the server reads. */
@@ -89,7 +76,7 @@ function unquoted(value: string): string {
 }
 
 /** All except the one that names the user: the first `Authorization` if it is Basic, else the first application key. */
-function otherCredentialsOf(request: CompanionFields): Pick<Companions, 'apiKeys' | 'authorizations'> {
+function otherCredentialsOf(request: CompanionFields) {
   const authorizations = request.fields('authorization');
   const apiKeys = request.fields('x-api-key');
   const [named] = isBasic(authorizations[0]) ? authorizations : apiKeys;

@@ -30,16 +30,7 @@ export interface Identity {
 }
 
 /** A credential in a request that the server may have accepted for something else (companions.ts). */
-export interface Claim {
-  readonly identity: Identity;
-  /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
-  readonly key: string;
-  /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
-  readonly token: string;
-  readonly credentialToken: string;
-  /** Keyed hashes of the logins that came with it; see `Companions.logins`. */
-  readonly logins: readonly string[];
-}
+export type Claim = Readonly<NonNullable<ReturnType<Credentials['claimOf']>>>;
 
 /** The user name that HTTP states for a Comet message, and what verifies the name. */
 export interface StatedName {
@@ -164,7 +155,7 @@ export class Credentials {
   }
 
   /** The claim of an accepted request. Undefined when it names nobody, and for a credential alone, which is verified. */
-  claimOf(request: CompanionFields): Claim | undefined {
+  claimOf(request: CompanionFields) {
     const companions = hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
     if (companions === undefined) return undefined;
     const identity = this.identify(request);
@@ -174,8 +165,11 @@ export class Credentials {
     const companionsText = [...logins, '', ...apiKeys, '', ...authorizations].join('\n');
     return {
       ...{ identity, credentialToken },
+      /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
       key: this.#hash(authorizations.length > 0 ? 'claim-token' : 'claim', `${identity.key}\n${companionsText}`),
+      /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
       token: this.#hash('claim-token', `${credentialToken}\n${companionsText}`),
+      /** Keyed hashes of the logins that came with it. */
       logins: logins.map((login) => this.#hash('login', login)),
     };
   }
