@@ -20,13 +20,6 @@ import type { ProcessReading } from './process-reading.ts';
 
 export type MonitoredApplication = RecordedApplication;
 
-export interface MonitoredHealth {
-  /** Both listeners are open. */
-  readonly isStarted: boolean;
-  /** False while draining; with `monitor.readyWithUpstream` also while the upstream accepts no connection. */
-  isReady(): Promise<boolean>;
-}
-
 /** The last reading of the JVM, or why there is none. The optional members are absent if no source is configured. */
 export type MonitoredJvm = Pick<JvmMonitor, 'state'> & Partial<Pick<JvmMonitor, 'reads' | 'failures' | 'boundsHit'>>;
 
@@ -78,7 +71,12 @@ export interface Monitored {
   /** Called before each answer with numbers, so that it includes the latest exchanges. */
   catchUp(): void;
   readonly applications: readonly MonitoredApplication[];
-  readonly health: MonitoredHealth;
+  readonly health: {
+    /** Both listeners are open. */
+    readonly isStarted: boolean;
+    /** False while draining; with `monitor.readyWithUpstream` also while the upstream accepts no connection. */
+    isReady(): Promise<boolean>;
+  };
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
   readonly verdicts: Verdicts;

@@ -49,7 +49,7 @@ import { selectVerdict } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import { addPageRoutes, type PageFolder } from './live/page-routes.ts';
 import { LoopShare, type NextTurn } from './loop-share.ts';
-import type { Monitored, MonitoredApplication, MonitoredHealth } from './monitored.ts';
+import type { Monitored, MonitoredApplication } from './monitored.ts';
 import { CONTENT_TYPES, negotiate } from './negotiate.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { FewerSeries, type SeriesOptions } from './prometheus/fewer-series.ts';
@@ -165,7 +165,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   }
 }
 
-function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
+function addHealthRoutes(server: FastifyInstance, health: Monitored['health']): void {
   const send = (reply: FastifyReply, isWell: boolean) =>
     sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
   // Tests the event loop only: any answer means that it runs.

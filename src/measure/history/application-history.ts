@@ -2,7 +2,6 @@ import { MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import type { CallCounts } from '../../metrics/call-counts.ts';
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
-import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
 import { type Minute, MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
 import {
@@ -18,14 +17,10 @@ import {
 
 export interface HistoryApplication {
   readonly name: string;
-  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & {
-    readonly object: { metrics(): MetricSet } & MinuteSources['object'];
-  };
+  readonly statistics: MinuteSources;
   readonly sessions: { readonly size: number; readonly created: { readonly count: number } };
   readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
-
-type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName' | 'foldListeners'>;
 
 /** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
 type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
@@ -98,7 +93,7 @@ const MIN_USUAL_STEPS = 60;
 
 class CallsHistory {
   readonly #prefix: 'rpc' | 'sba';
-  readonly #calls: HistoryCalls;
+  readonly #calls: CallStatistics;
   readonly #count: () => number;
   readonly #errors: () => number;
   readonly #durations: DurationSteps;
@@ -108,7 +103,7 @@ class CallsHistory {
   /** Undefined if no call with a name failed. */
   worst: WorstCallOfKind | undefined;
 
-  constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
+  constructor(prefix: 'rpc' | 'sba', calls: CallStatistics) {
     this.#prefix = prefix;
     this.#calls = calls;
     const { timers, meters } = calls.metrics();
