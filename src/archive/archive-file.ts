@@ -1,8 +1,7 @@
 /** Opens the file of the history, and creates its tables. docs/history.md describes them. */
 import { closeSync, constants, existsSync, openSync, renameSync, statSync } from 'node:fs';
 import { type Database, isDamage, openDatabase } from './sqlite.ts';
-import { STEP_COLUMNS } from './step-row.ts';
-import { TOTALS } from './totals.ts';
+import { STEP_COLUMNS, TOTALS } from './step-row.ts';
 
 /** "D2SH": tells files of this program from those of others. */
 const APPLICATION_ID = 0x44325348;

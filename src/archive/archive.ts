@@ -11,19 +11,14 @@ import { SidecarError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { describeFileError, openTrusted } from '../base/trusted-file.ts';
 import { findReplaceable, removeOwn } from '../base/write-aside.ts';
+import type { Config } from '../config/config.ts';
 import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier, History } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import type { Refused } from './archive-file.ts';
 import { type StoreCalls, Thread } from './thread.ts';
 
-export interface ArchiveOptions {
-  readonly file: string;
-  readonly keepMs: number;
-  readonly maxBytes: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+type ArchiveOptions = Config['history'] & { readonly file: string; readonly clock: Clock; readonly logger: Logger };
 
 /** The start and the end wait this long for the disk. */
 const PATIENCE_MS = 3_000;

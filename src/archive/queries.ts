@@ -2,19 +2,12 @@
 import { MS_PER_S } from '../base/clock.ts';
 import type { Mark, MarkKind } from '../measure/history/marks.ts';
 import type { SqlRow, Statement } from './sqlite.ts';
-import { chooseStep } from './steps.ts';
 
 export type Sql = (text: string) => Statement;
 
 const COLUMNS = ['time', 'count', 'errors', 'p50', 'p95', 'p99', 'max'] as const;
 
-export interface HistoryRows {
-  /** Seconds. */
-  readonly step: number;
-  readonly columns: readonly string[];
-  /** One row after the other; durations in seconds, NaN where there is none. */
-  readonly values: Float64Array;
-}
+export type HistoryRows = NonNullable<ReturnType<typeof readRows>>;
 
 /** Seconds. */
 export interface HistoryRange {
@@ -36,13 +29,11 @@ const OF_TOTALS: ReadonlyMap<string, string> = new Map([
   ['sessions.created', 'created'],
 ]);
 
-/** `name`: as in the metrics. The length of the steps follows from the age of `from`, and is `minStep` at least. */
-export function readRows(
-  sql: Sql,
-  application: string,
-  name: string,
-  { from, to, now, minStep = 0 }: HistoryRange,
-): HistoryRows | undefined {
+/**
+ * `name`: as in the metrics. The length of the steps, in seconds, follows from the age of `from`, and is `minStep` at
+ * least. `values`: one row after the other; durations in seconds, NaN where there is none.
+ */
+export function readRows(sql: Sql, application: string, name: string, { from, to, now, minStep = 0 }: HistoryRange) {
   const step = Math.max(chooseStep(now - from), minStep);
   const range = [application, step, from, to] as const;
   const ofTotals = OF_TOTALS.get(name);
@@ -78,4 +69,23 @@ export function readMarks(sql: Sql, from: number, to: number): readonly Mark[] {
       text: String(text),
       ...(until === null ? {} : { endEpochMs: Number(until) * MS_PER_S }),
     }));
+}
+
+export const HOUR_S = 3_600;
+export const DAY_S = 24 * HOUR_S;
+
+/** The lengths of steps on disk, and for how long each is shown; hours for as long as `history.keep` says. */
+export const STEPS = [
+  { step: 60, shownS: 2 * DAY_S },
+  { step: 600, shownS: 14 * DAY_S },
+  { step: HOUR_S, shownS: Number.POSITIVE_INFINITY },
+] as const;
+
+/** The length of the shortest steps that go back that far, in seconds. */
+export function chooseStep(ageS: number): number {
+  return STEPS.find(({ shownS }) => ageS <= shownS)?.step ?? HOUR_S;
+}
+
+export function beginOf(time: number, step: number): number {
+  return Math.floor(time / step) * step;
 }

@@ -1,7 +1,8 @@
 /** Converts the calls of a step to a row of the table `steps`, and back. */
 import { NS_PER_S, NS_PER_US } from '../base/clock.ts';
+import type { EndedMinute } from '../measure/history/application-history.ts';
 import { percentilesOf } from '../measure/history/minute-record.ts';
-import type { MinuteReading } from '../metrics/minute-calls.ts';
+import type { MinuteReading } from '../metrics/call-counts.ts';
 import { bucketOf, FINE_PER_OCTAVE, middleOf, SparseBuckets } from '../metrics/sparse-buckets.ts';
 import type { SqlRow, SqlValue } from './sqlite.ts';
 
@@ -101,3 +102,25 @@ export function forEachBucket(bytes: Uint8Array, visit: (bucket: number, count: 
     factor = 1;
   }
 }
+
+/** Columns of the table `totals`: sums over a step, or its greatest value. Null where nothing is known. */
+export const TOTALS = {
+  ...{ seconds: 'sum', received: 'sum', created: 'sum', aborted: 'sum', unanswered: 'sum' },
+  ...{ ended: 'sum', durationS: 'sum', clientWaitS: 'sum', gcPauseMs: 'sum' },
+  ...{ sessions: 'most', holds: 'most', heapUsed: 'most', heapAfterGc: 'most', busyThreads: 'most', cores: 'most' },
+} as const;
+
+export type TotalKey = keyof typeof TOTALS;
+
+/** In the order of `TOTALS`. */
+export function addUp({ points, created }: EndedMinute): (number | null)[] {
+  const known = points.map(({ values: received, times, ...point }): Values => ({ ...point, ...times, received }));
+  return Object.entries(TOTALS).map(([key, join]) => {
+    if (key === 'created') return created;
+    const values = known.flatMap((point) => point[key as TotalKey] ?? []);
+    if (values.length === 0) return null;
+    return join === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+  });
+}
+
+type Values = { readonly [Key in TotalKey]?: number | null };

@@ -9,14 +9,21 @@ import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import { decode, type NameRows } from '../measure/history/minute-record.ts';
-import type { MinuteReading } from '../metrics/minute-calls.ts';
-import { compareNames, findSlower } from './compare.ts';
-import { IS_LASTING, readMarks, readRows, type Sql } from './queries.ts';
+import type { MinuteReading } from '../metrics/call-counts.ts';
+import { compareNames, findSlower, summarize } from './compare.ts';
+import { beginOf, DAY_S, HOUR_S, IS_LASTING, readMarks, readRows, type Sql, STEPS } from './queries.ts';
 import type { Database, Statement } from './sqlite.ts';
-import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from './step-row.ts';
-import { beginOf, DAY_S, HOUR_S, STEPS } from './steps.ts';
-import { summarize } from './summarize.ts';
-import { addUp, TOTALS, type TotalKey } from './totals.ts';
+import {
+  addUp,
+  coarsen,
+  decodeStep,
+  encodeStep,
+  merge,
+  NO_CALLS,
+  STEP_COLUMNS,
+  TOTALS,
+  type TotalKey,
+} from './step-row.ts';
 
 /** Deleted with each minute, of each length: more than come in, and few enough to end soon if the clock is wrong. */
 const DELETED_STEPS = 3;

@@ -16,12 +16,7 @@ export interface WorkerOptions extends StoreLimits {
   readonly isAside: boolean;
 }
 
-export type StoreCalls = Pick<
-  Store,
-  'write' | 'begin' | 'read' | 'marks' | 'compare' | 'findSlower' | 'summarize' | 'backUp'
-> & {
-  close(): void;
-};
+export type StoreCalls = Pick<Store, keyof Store> & { close(): void };
 
 export interface Call {
   readonly name: keyof StoreCalls;

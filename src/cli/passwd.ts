@@ -5,9 +5,14 @@ import { Writable } from 'node:stream';
 import { ConfigError } from '../base/errors.ts';
 import { putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
-import { createPasswordHash, formatPasswordHash } from '../monitor/access/password-hash.ts';
+import {
+  createPasswordHash,
+  createToken,
+  formatPasswordHash,
+  formatTokenHash,
+  hashToken,
+} from '../monitor/access/password-hash.ts';
 import { normalizePassword } from '../monitor/access/presented.ts';
-import { createToken, formatTokenHash, hashToken } from '../monitor/access/token-hash.ts';
 import type { FlagsOf } from './command-line.ts';
 import type { Output } from './output.ts';
 

@@ -1,6 +1,5 @@
 /** `d2-sidecar summary`: the last days as a text that fits a mail, from the history of a running sidecar. */
-import type { Compared } from '../archive/period.ts';
-import type { Summary, SummaryOfApplication, TargetOfMonth } from '../archive/summarize.ts';
+import type { Compared, Summary, SummaryOfApplication, TargetOfMonth } from '../archive/compare.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { formatCount, formatDuration, formatShare } from '../base/figures.ts';
 import { askSidecar } from './ask-sidecar.ts';

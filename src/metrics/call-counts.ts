@@ -1,7 +1,7 @@
-import type { DurationBucketsReading } from '../base/metric-description.ts';
+import { NS_PER_US } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { type BucketBounds, DurationBuckets } from './duration-buckets.ts';
-import { MinuteCalls } from './minute-calls.ts';
+import { type BucketBounds, DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
+import { bucketOf, FINE_PER_OCTAVE, SparseBuckets } from './sparse-buckets.ts';
 
 /** Different statuses for each name; more count as `OTHER_STATUS`. */
 const MAX_STATUSES = 20;
@@ -29,7 +29,6 @@ export class CallCounts {
   /** Calls that were not `ok`, by status, e.g. `503`, or `refused`, `no answer`, `other`. Undefined without any. */
   statuses: Map<string, number> | undefined;
 
-  /** `bounds`: default `CALL_BOUNDS`. */
   constructor(bounds?: BucketBounds, isExponential = false) {
     this.durations = new DurationBuckets(bounds, isExponential);
   }
@@ -109,8 +108,59 @@ export class CallCounts {
   }
 }
 
-export type CallCountsReading = Readonly<Pick<CallCounts, 'ok' | 'clientErrors' | 'errors' | 'late'>> & {
-  readonly durations: DurationBucketsReading;
-  readonly minute: Pick<MinuteCalls, 'read' | 'take'>;
-  readonly statuses?: ReadonlyMap<string, number> | undefined;
-};
+/** The calls of one name in one minute. Outcomes are those of `CallCounts`. */
+export type MinuteReading = Readonly<NonNullable<ReturnType<MinuteCalls['read']>>>;
+
+/** Collects the calls of one name until `take`, which ends the minute. */
+export class MinuteCalls {
+  ok = 0;
+  clientErrors = 0;
+  errors = 0;
+  late = 0;
+  #maxNs = 0;
+  /** Undefined until the first duration: most names have no call in most minutes. */
+  #buckets: SparseBuckets | undefined;
+
+  /** Caps and ignores the same durations as `Timer.update`. */
+  addDuration(durationNs: number): void {
+    if (!(durationNs >= 0)) return;
+    const cutNs = Math.min(durationNs, MAX_DURATION_NS);
+    this.#buckets ??= new SparseBuckets();
+    this.#buckets.count(bucketOf(Math.round(cutNs / NS_PER_US), FINE_PER_OCTAVE));
+    if (cutNs > this.#maxNs) this.#maxNs = cutNs;
+  }
+
+  absorb(from: MinuteCalls): void {
+    this.ok += from.ok;
+    this.clientErrors += from.clientErrors;
+    this.errors += from.errors;
+    this.late += from.late;
+    this.#maxNs = Math.max(this.#maxNs, from.#maxNs);
+    if (from.#buckets === undefined) return;
+    this.#buckets ??= new SparseBuckets();
+    this.#buckets.absorb(from.#buckets);
+  }
+
+  /**
+   * The minute so far; undefined if no call has ended in it. `maxNs`: of the calls with a duration. `buckets`: as
+   * `SparseBuckets.save` returns them, with `FINE_PER_OCTAVE`.
+   */
+  read() {
+    const { ok, clientErrors, errors, late } = this;
+    if (ok + clientErrors + errors === 0) return undefined;
+    const buckets = this.#buckets?.save() ?? [];
+    return { ok, clientErrors, errors, late, maxNs: this.#maxNs, buckets };
+  }
+
+  /** As `read`, and begins the next minute. */
+  take(): MinuteReading | undefined {
+    const reading = this.read();
+    this.ok = 0;
+    this.clientErrors = 0;
+    this.errors = 0;
+    this.late = 0;
+    this.#maxNs = 0;
+    this.#buckets = undefined;
+    return reading;
+  }
+}

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { CallCounts, type CallCountsReading } from './call-counts.ts';
+import { CallCounts } from './call-counts.ts';
 import type { BucketBounds } from './duration-buckets.ts';
 import type { DurationSteps } from './duration-steps.ts';
-import { Meter, type MeterReading } from './meter.ts';
-import { emptyMetricSet, type MetricSet } from './metric-set.ts';
+import { Meter } from './meter.ts';
+import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
-import type { Timer, TimerReading } from './timer.ts';
+import type { Timer } from './timer.ts';
 
 /** The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. */
 class TimedCalls {
@@ -28,7 +28,7 @@ class TimedCalls {
     this.errors.absorb(from.errors);
   }
 
-  saveCounts(): SavedCounts {
+  saveCounts() {
     return { count: this.timer.count, errors: this.errors.count, outcomes: this.counts?.save() };
   }
 
@@ -47,17 +47,7 @@ class TimedCalls {
   }
 }
 
-interface SavedCounts {
-  readonly count: number;
-  readonly errors: number;
-  readonly outcomes: SavedFields | undefined;
-}
-
-/** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
-interface Shown {
-  readonly timers: Map<string, TimerReading>;
-  readonly meters: Map<string, MeterReading>;
-}
+type SavedCounts = ReturnType<TimedCalls['saveCounts']>;
 
 /**
  * Counts calls of one kind: timers `rpc` and `rpc.<name>`, meters `rpc.errors` and `rpc.<name>.errors` (or `sba...`).
@@ -75,8 +65,8 @@ export class CallStatistics {
   readonly #createTimer: (createdNs: number) => Timer;
   readonly #isExponential: boolean;
   readonly #bounds: BucketBounds | undefined;
-  /** Built on first use: most sessions are never shown. */
-  #shown: Shown | undefined;
+  /** Built on first use, since most sessions are never shown; kept, since 20,000 names would block the event loop. */
+  #shown: GrowingMetricSet | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
   /** Called when the counts of a name have moved to another. */
@@ -107,7 +97,7 @@ export class CallStatistics {
     this.#names = new NameTable(budget, {
       create: (name, atNs = clock.nowNs()) => {
         const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
-        if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
+        if (this.#shown !== undefined) show(this.#shown, `${this.#prefix}.${name}`, calls);
         return calls;
       },
       fold: (name, calls, other) => this.#fold(name, calls, other),
@@ -138,7 +128,7 @@ export class CallStatistics {
    * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
    * total. Empty without `keepsCounts`. A live map.
    */
-  get countsByName(): ReadonlyMap<string, CallCountsReading> {
+  get countsByName(): ReadonlyMap<string, CallCounts> {
     return this.#countsByName ?? new Map();
   }
 
@@ -237,15 +227,17 @@ export class CallStatistics {
 
   /** The totals and all names. The maps are live. */
   metrics(): MetricSet {
-    this.#shown ??= this.#showAll();
-    return { ...emptyMetricSet, ...this.#shown };
+    if (this.#shown === undefined) {
+      this.#shown = show(createMetricSet(), this.#prefix, this.#total);
+      for (const [name, calls] of this.#names.entries) show(this.#shown, `${this.#prefix}.${name}`, calls);
+    }
+    return this.#shown;
   }
 
   /** The metrics of one name without the totals; undefined if the name has no entry. */
   metricsOf(name: string): MetricSet | undefined {
     const calls = this.#names.entries.get(name);
-    if (calls === undefined) return undefined;
-    return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
+    return calls && show(createMetricSet(), `${this.#prefix}.${name}`, calls);
   }
 
   /** An empty name, which a rule may produce, shares the counts of calls without a name. */
@@ -270,19 +262,10 @@ export class CallStatistics {
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {
     return named === undefined ? this.#unnamed : named.counts;
   }
+}
 
-  #showAll(): Shown {
-    const shown: Shown = {
-      timers: new Map([[this.#prefix, this.#total.timer]]),
-      meters: new Map([[`${this.#prefix}.errors`, this.#total.errors]]),
-    };
-    for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
-    return shown;
-  }
-
-  #show(shown: Shown, name: string, calls: TimedCalls): Shown {
-    shown.timers.set(`${this.#prefix}.${name}`, calls.timer);
-    shown.meters.set(`${this.#prefix}.${name}.errors`, calls.errors);
-    return shown;
-  }
+function show(set: GrowingMetricSet, path: string, { timer, errors }: TimedCalls): GrowingMetricSet {
+  set.timers.set(path, timer);
+  set.meters.set(`${path}.errors`, errors);
+  return set;
 }

@@ -5,14 +5,6 @@ import { NS_PER_US } from '../base/clock.ts';
 import { MAX_DURATION_NS } from './duration-buckets.ts';
 import { bucketOf, middleOf, FINE_PER_OCTAVE as PER_OCTAVE } from './sparse-buckets.ts';
 
-/** Durations of one step, in nanoseconds; percentiles are 0 if `count` is 0. */
-export interface DurationStep {
-  readonly count: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-}
-
 /**
  * The distribution of the durations between two calls of `take`. Percentiles are the middle of a bucket, at most 0.4 %
  * off. It takes 13.3 KB of WebAssembly memory, which is not garbage-collected, so open it for totals only. The same
@@ -39,8 +31,11 @@ export class DurationSteps {
     this.#histogram.recordValue(us);
   }
 
-  /** The step from the last call, or the constructor, until now; begins the next one. */
-  take(): DurationStep {
+  /**
+   * The durations since the last call, or the constructor, in nanoseconds; percentiles are 0 if `count` is 0. Begins the
+   * next step.
+   */
+  take() {
     const count = this.#histogram.totalCount;
     const step = { count, p50: this.#valueAt(50), p95: this.#valueAt(95), p99: this.#valueAt(99) };
     this.#histogram.reset();

@@ -12,20 +12,11 @@ const M5_ALPHA = 1 - Math.exp(-5 / 60 / 5);
 const M15_ALPHA = 1 - Math.exp(-5 / 60 / 15);
 
 /** Events per second. `mean` is since the creation; infinite for a marked meter read at its moment of creation. */
-export interface MeterSnapshot {
-  readonly count: number;
-  readonly m1: number;
-  readonly m5: number;
-  readonly m15: number;
-  readonly mean: number;
-}
+export type MeterSnapshot = Readonly<ReturnType<Meter['snapshot']>>;
 
-export interface MeterReading {
-  readonly count: number;
-  snapshot(): MeterSnapshot;
-}
+export type MeterReading = Pick<Meter, 'count' | 'snapshot'>;
 
-export class Meter implements MeterReading {
+export class Meter {
   readonly #clock: Clock;
   /** Monotonic moment; the mean rate and the 5 s ticks count from it. */
   #createdNs: number;
@@ -79,7 +70,7 @@ export class Meter implements MeterReading {
     this.#uncounted += from.#uncounted;
   }
 
-  snapshot(): MeterSnapshot {
+  snapshot() {
     const nowNs = this.#clock.nowNs();
     this.#tickIfDue(nowNs);
     const count = this.#count;

@@ -28,12 +28,18 @@ export interface MetricSet {
   readonly timers: ReadonlyMap<string, TimerReading>;
 }
 
-export const emptyMetricSet: MetricSet = {
-  gauges: new Map(),
-  counters: new Map(),
-  meters: new Map(),
-  timers: new Map(),
+/** A set that is being filled. */
+export type GrowingMetricSet = {
+  readonly [Section in keyof MetricSet]: MetricSet[Section] extends ReadonlyMap<string, infer Metric>
+    ? Map<string, Metric>
+    : never;
 };
+
+export function createMetricSet(): GrowingMetricSet {
+  return { gauges: new Map(), counters: new Map(), meters: new Map(), timers: new Map() };
+}
+
+export const emptyMetricSet: MetricSet = createMetricSet();
 
 /** The same metric may be in two sets; two metrics with one name in one section fail an assertion. */
 export function unionOf(...sets: readonly MetricSet[]): MetricSet {

@@ -12,7 +12,6 @@ const LINE_BYTES = 144;
 /** A name in a table that gives way to others, and how to remove it there. */
 interface YieldingName {
   readonly bytes: number;
-  /** When it failed last. */
   failedNs: number;
   giveWay(): void;
 }
@@ -70,7 +69,6 @@ export class NameBudget {
     this.#yielding.add(name);
   }
 
-  /** `name` no longer gives way. */
   keep(name: YieldingName): void {
     if (this.#yielding.delete(name)) this.#yieldingBytes -= name.bytes;
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { Meter, type MeterReading } from './meter.ts';
-import { type CounterReading, emptyMetricSet, type Gauge, type MetricSet } from './metric-set.ts';
+import { Meter } from './meter.ts';
+import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 /** Received values until `take`, which ends the minute. */
@@ -26,17 +26,7 @@ class ObservedObject {
   }
 }
 
-export interface ObservedObjectReading {
-  readonly subscriptions: CounterReading;
-  readonly newValues: MeterReading;
-  readonly minute: Pick<MinuteValues, 'count' | 'take'>;
-}
-
-/** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
-interface Shown {
-  readonly counters: Map<string, CounterReading>;
-  readonly meters: Map<string, MeterReading>;
-}
+export type ObservedObjectReading = Readonly<ObservedObject>;
 
 /**
  * Counts monitorings and received values: gauge `object.monitored`, counters `object.subscriptions` and
@@ -49,8 +39,8 @@ export class ObjectStatistics {
   readonly #names: NameTable<ObservedObject>;
   /** Objects with at least one current monitoring; `(other)` is one. */
   monitored = 0;
-  /** Built on first use: most sessions are never shown. */
-  #shown: Shown | undefined;
+  /** As in `CallStatistics`. */
+  #shown: GrowingMetricSet | undefined;
 
   constructor({ clock, budget, createdNs }: { clock: Clock; budget: NameBudget; createdNs?: number }) {
     this.#clock = clock;
@@ -58,7 +48,7 @@ export class ObjectStatistics {
     this.#names = new NameTable(budget, {
       create: (name) => {
         const object = new ObservedObject(clock);
-        if (this.#shown !== undefined) show(this.#shown, name, object);
+        if (this.#shown !== undefined) show(this.#shown, `object.${name}`, object);
         return object;
       },
       // An object whose reads all failed has no counts that could move.
@@ -148,25 +138,18 @@ export class ObjectStatistics {
 
   /** The totals and all objects. The maps are live. */
   metrics(): MetricSet {
-    this.#shown ??= this.#showAll();
-    const monitored: Gauge = { type: 'integer', read: () => this.monitored };
-    return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', monitored]]) };
+    if (this.#shown === undefined) {
+      this.#shown = show(createMetricSet(), 'object', this.#total);
+      this.#shown.gauges.set('object.monitored', { type: 'integer', read: () => this.monitored });
+      for (const [name, object] of this.#names.entries) show(this.#shown, `object.${name}`, object);
+    }
+    return this.#shown;
   }
 
   /** The metrics of one object without the totals; undefined if its name has no entry. */
   metricsOf(name: string): MetricSet | undefined {
     const object = this.#names.entries.get(name);
-    if (object === undefined) return undefined;
-    return { ...emptyMetricSet, ...show({ counters: new Map(), meters: new Map() }, name, object) };
-  }
-
-  #showAll(): Shown {
-    const shown: Shown = {
-      counters: new Map([['object.subscriptions', this.#total.subscriptions]]),
-      meters: new Map([['object.newValues', this.#total.newValues]]),
-    };
-    for (const [name, object] of this.#names.entries) show(shown, name, object);
-    return shown;
+    return object && show(createMetricSet(), `object.${name}`, object);
   }
 
   #receive(object: ObservedObject | undefined, nowNs: number): void {
@@ -177,8 +160,8 @@ export class ObjectStatistics {
   }
 }
 
-function show(shown: Shown, name: string, object: ObservedObject): Shown {
-  shown.counters.set(`object.${name}.subscriptions`, object.subscriptions);
-  shown.meters.set(`object.${name}.newValues`, object.newValues);
-  return shown;
+function show(set: GrowingMetricSet, path: string, { subscriptions, newValues }: ObservedObject): GrowingMetricSet {
+  set.counters.set(`${path}.subscriptions`, subscriptions);
+  set.meters.set(`${path}.newValues`, newValues);
+  return set;
 }

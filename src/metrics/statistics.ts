@@ -17,10 +17,9 @@
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { AnswerLog, type CountedCall, isCountedKind } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
-import { type BucketBounds, CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
-import { NameBudget } from './name-table.ts';
+import { CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
+import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
 
@@ -39,7 +38,6 @@ export interface Statistics {
   load(saved: SavedRecord): void;
 }
 
-/** Of one name. */
 export interface NameCounts {
   /** Answered calls; of an object the received values. */
   readonly count: number;
@@ -53,18 +51,7 @@ const OK = 200;
 
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
 
-export interface ApplicationStatistics extends Statistics {
-  /** Of durations in `/metrics`. */
-  readonly bounds: BucketBounds;
-  /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
-  createTimer(): Timer;
-  /** Statistics over a whole session, with one budget of names for all kinds together. */
-  createSessionStatistics(): Statistics;
-  /** Call it after the last `load`: restored names that do not fit count as `(other)`. */
-  restored(): void;
-  /** Existing names stay, and existing sessions keep their limit. */
-  limitNames(limits: NameLimits): void;
-}
+export type ApplicationStatistics = ReturnType<typeof createStatistics>;
 
 /** Times `metrics.maxNames`: bytes of the names of one kind in all applications (`nameBytes`). */
 const BYTES_PER_NAME = 400;
@@ -82,7 +69,7 @@ export function createStatistics(
   },
   clock: Clock,
   { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
-): ApplicationStatistics {
+) {
   const windowNs = options.windowMs * NS_PER_MS;
   const createCallTimer = (createdNs: number): Timer => new Timer({ clock, windowNs, createdNs });
   const { maxNames } = options;
@@ -106,25 +93,31 @@ export function createStatistics(
   for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.metrics();
   return {
     ...kinds,
+    /** Of durations in `/metrics`. */
     bounds,
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
-    recordAnswered: (call, status, durationNs, nowNs) => recordIn(kinds, call, status, durationNs, nowNs),
-    countsOf: (call) => countsIn(kinds, call),
+    recordAnswered: (call: CountedCall, status: number, durationNs: number, nowNs: number) =>
+      recordIn(kinds, call, status, durationNs, nowNs),
+    countsOf: (call: CountedCall) => countsIn(kinds, call),
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
-    load: (saved) => {
+    load: (saved: SavedRecord) => {
       const kind = saved.text('record');
       if (isCountedKind(kind)) kinds[kind].load(saved);
     },
+    /** Call it after the last `load`: restored names that do not fit count as `(other)`. */
     restored: () => {
       for (const budget of Object.values(budgets)) budget.trim();
     },
+    /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
     createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(bounds, isExponential) }),
-    createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
-    limitNames: (limits) => {
+    /** Statistics over a whole session, with one budget of names for all kinds together. */
+    createSessionStatistics: (): Statistics => new SessionStatistics(clock, maxNamesPerSession),
+    /** Existing names stay, and existing sessions keep their limit. */
+    limitNames: (limits: NameLimits) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) {
         const max = limits.maxNames[kind];
         budgets[kind].limitTo(max, bytesOf(max));
@@ -225,4 +218,76 @@ function countsIn(
     return { count: newValues?.count ?? 0, errors: 0, subscriptions: subscriptions?.count ?? 0 };
   }
   return { ...(kinds[kind]?.countOf(name) ?? { count: 0, errors: 0 }), subscriptions: 0 };
+}
+
+/** Calls in a full log, which takes 1 KB per session. */
+const CAPACITY = 32;
+
+export interface CountedCall {
+  readonly kind: 'rpc' | 'sba' | 'object';
+  readonly name: string;
+}
+
+/**
+ * Answered calls of one session that are not counted yet. A session's timers are spread over hundreds of cache lines,
+ * which are cold when its user calls again after 300 others. An entry here touches three; 32 calls are then counted at
+ * once. Saves 3 to 5 % of a call on a large plant.
+ */
+class AnswerLog {
+  readonly #count: (call: CountedCall, durationNs: number, nowNs: number) => void;
+  readonly #calls: CountedCall[] = [];
+  readonly #numbers: number[] = [];
+  /** The arrays are never shortened: that would free memory that the next `add` allocates again. */
+  #length = 0;
+
+  constructor(count: (call: CountedCall, durationNs: number, nowNs: number) => void) {
+    this.#count = count;
+  }
+
+  add(call: CountedCall, durationNs: number, nowNs: number): void {
+    const at = this.#length;
+    this.#calls[at] = call;
+    this.#numbers[2 * at] = durationNs;
+    this.#numbers[2 * at + 1] = nowNs;
+    this.#length += 1;
+    if (this.#length === CAPACITY) this.drain();
+  }
+
+  countOf({ kind, name }: CountedCall): number {
+    let count = 0;
+    for (let at = 0; at < this.#length; at += 1) {
+      const call = this.#calls[at] as CountedCall;
+      if (call.kind === kind && call.name === name) count += 1;
+    }
+    return count;
+  }
+
+  drain(): void {
+    const length = this.#length;
+    this.#length = 0;
+    for (let at = 0; at < length; at += 1) {
+      this.#count(this.#calls[at] as CountedCall, this.#numbers[2 * at] as number, this.#numbers[2 * at + 1] as number);
+    }
+  }
+
+  save(): readonly SavedFields[] {
+    return this.#calls.slice(0, this.#length).map(({ kind, name }, at) => ({
+      kind,
+      // No table has bounded these names. A cut one is still too long, so it counts as `(other)` as well.
+      name: name.slice(0, MAX_NAME_CHARS + 1),
+      ...{ durationNs: this.#numbers[2 * at], endedNs: this.#numbers[2 * at + 1] },
+    }));
+  }
+
+  load(answers: readonly SavedRecord[]): void {
+    for (const saved of answers) {
+      const kind = saved.text('kind');
+      if (!isCountedKind(kind)) continue;
+      this.add({ kind, name: saved.textOrThrow('name') }, saved.number('durationNs'), saved.moment('endedNs'));
+    }
+  }
+}
+
+function isCountedKind(kind: string | undefined): kind is CountedCall['kind'] {
+  return kind === 'rpc' || kind === 'sba' || kind === 'object';
 }

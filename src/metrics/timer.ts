@@ -3,25 +3,11 @@ import type { DurationBucketsReading } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { type DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
 import { DurationSteps } from './duration-steps.ts';
-import { Meter, type MeterSnapshot } from './meter.ts';
+import { Meter } from './meter.ts';
 import { bucketOf, FINE_PER_OCTAVE, mergedBuckets, middleOf, SparseBuckets } from './sparse-buckets.ts';
 
 /** Durations in nanoseconds, all 0 if there are none. `count` and `rates` are since the timer's creation. */
-export interface TimerSnapshot {
-  readonly count: number;
-  readonly max: number;
-  readonly mean: number;
-  readonly min: number;
-  readonly p50: number;
-  readonly p75: number;
-  readonly p95: number;
-  readonly p98: number;
-  readonly p99: number;
-  readonly p999: number;
-  /** Population standard deviation. */
-  readonly stddev: number;
-  readonly rates: MeterSnapshot;
-}
+export type TimerSnapshot = Readonly<ReturnType<Timer['snapshot']>>;
 
 export interface TimerReading {
   readonly count: number;
@@ -196,7 +182,7 @@ export class Timer implements TimerReading {
    * A percentile is the value at rank ceil(p * n), never an interpolation. It is as exact as its bucket, but within
    * [min, max].
    */
-  snapshot(): TimerSnapshot {
+  snapshot() {
     this.#expire(this.#clock.nowNs());
     const all = new Slice(0);
     for (const slice of this.#slices) all.merge(slice);
@@ -221,6 +207,7 @@ export class Timer implements TimerReading {
       p98: at(980),
       p99: at(990),
       p999: at(999),
+      // Of the population.
       stddev: n === 0 ? 0 : Math.sqrt(all.squares / n),
       rates,
     };

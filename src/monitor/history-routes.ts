@@ -1,8 +1,7 @@
 /** `{base}/history` and the routes below it: what is on disk (archive/). */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { NameChange } from '../archive/compare.ts';
-import type { HistoryRows } from '../archive/queries.ts';
-import { STEPS } from '../archive/steps.ts';
+import { type HistoryRows, STEPS } from '../archive/queries.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { Problem } from '../base/problem.ts';
@@ -27,19 +26,15 @@ export function addHistoryRoutes(
   const read = async (request: FastifyRequest) => {
     const { range, name } = parseQuery(request, live);
     const query = { ...range, minStep: parseStep(request) };
-    const rows = await orUnavailable(async () => await live.archive?.().ask('read', application, name, query));
+    const rows = await orUnavailable(async () => await live.archive().ask('read', application, name, query));
     if (rows === undefined) throw new Problem(404, `The history has no "${name.split(';', 1)[0]}".`);
     return { range, rows };
   };
   server.get(`${base}/history`, NUMBERS, async (request, reply) => {
     const { range, rows } = await read(request);
     const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: rows.columns };
-    return sendPieces(
-      request,
-      reply,
-      jsonWithMember(head, 'rows', renderList(eachRow(rows), isPretty(request))),
-      share,
-    );
+    const list = renderList(eachRow(rows), isPretty(request));
+    return sendPieces(request, reply, jsonWithMember(head, 'rows', list), share);
   });
   server.get(`${base}/history.csv`, NUMBERS, async (request, reply) => {
     const { rows } = await read(request);
@@ -50,23 +45,23 @@ export function addHistoryRoutes(
     const { than = undefined } = request.query as Readonly<Record<string, unknown>>;
     const other = than === undefined ? 2 * range.from - range.to : parseTime('than', than, range.now);
     const query = { ...range, than: other };
-    const found = await orUnavailable(async () => await live.archive?.().ask('compare', application, query));
-    const { from = 0, to = 0, than: begin = 0, names = [] } = found ?? {};
-    const head = { from: formatIso(from), to: formatIso(to), than: formatIso(begin) };
-    return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
+    const found = await orUnavailable(async () => await live.archive().ask('compare', application, query));
+    const head = { from: formatIso(found.from), to: formatIso(found.to), than: formatIso(found.than) };
+    return sendPieces(request, reply, renderNames(head, found.names, isPretty(request)), share);
   });
   server.get(`${base}/history/slower`, NUMBERS, async (request, reply) => {
     const now = live.clock.epochMs() / MS_PER_S;
     const { since } = request.query as Readonly<Record<string, unknown>>;
     const moment = parseTime('since', since, now);
-    const found = await orUnavailable(async () => await live.archive?.().ask('findSlower', application, moment, now));
-    const { from = 0, to = 0, periods = 0, names = [] } = found ?? {};
+    const { from, to, periods, names } = await orUnavailable(
+      async () => await live.archive().ask('findSlower', application, moment, now),
+    );
     const head = { from: formatIso(from), to: formatIso(to), periods };
     return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
   });
   server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
     const { from, to } = parseQuery(request, live).range;
-    const marks = (await orUnavailable(async () => await live.archive?.().ask('marks', from, to))) ?? [];
+    const marks = await orUnavailable(async () => await live.archive().ask('marks', from, to));
     const listed = marks.map(({ epochMs, endEpochMs, kind, text }) => ({
       time: formatIso(epochMs / MS_PER_S),
       until: endEpochMs === undefined ? null : formatIso(endEpochMs / MS_PER_S),

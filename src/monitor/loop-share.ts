@@ -22,7 +22,6 @@ export type Work = () => void;
 export class LoopShare {
   readonly #clock: Clock;
   readonly #nextTurn: NextTurn;
-  /** First in, first out. */
   readonly #waiting = new Set<Work>();
   readonly #run = (): void => this.#runWaiting();
   #isScheduled = false;
@@ -34,7 +33,6 @@ export class LoopShare {
     this.#nextTurn = nextTurn;
   }
 
-  /** True when the share of this turn is used up. */
   get isDue(): boolean {
     return this.#clock.nowNs() >= this.#endNs;
   }

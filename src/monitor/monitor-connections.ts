@@ -10,15 +10,12 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import type { Config } from '../config/config.ts';
 import { addressKeyOf } from '../limits/address-key.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
 import type { LoopShare } from './loop-share.ts';
 
-export interface ConnectionLimits {
-  readonly maxConnections: number;
-  /** 0: unlimited. */
-  readonly maxConnectionsPerAddress: number;
-}
+type ConnectionLimits = Pick<Config['monitor'], 'maxConnections' | 'maxConnectionsPerAddress'>;
 
 /** One in progress and three pipelined. Neither browsers nor Prometheus pipeline. */
 const MAX_REQUESTS = 4;
@@ -28,9 +25,7 @@ interface Connection {
   /** The TCP socket, below TLS. */
   readonly socket: Socket;
   readonly address: string;
-  /** Unfinished requests. */
   requests: number;
-  /** A request was accepted. */
   isAccepted: boolean;
 }
 

@@ -3,6 +3,7 @@
  * interfaces of monitored.ts. It must not change anything, and accepts only GET and HEAD. routes.ts lists its
  * endpoints.
  */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,13 +16,13 @@ import { Problem } from '../base/problem.ts';
 import type { Config, HostPort } from '../config/config.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
-import { AnswerLimit } from './answer-limit.ts';
 import { type Guard, methodNotAllowed, neededFor } from './guard.ts';
 import { LoopShare } from './loop-share.ts';
 import { MonitorConnections } from './monitor-connections.ts';
 import type { Monitored } from './monitored.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
 import { NO_CACHE, SECURITY_FIELDS, sendProblem } from './send.ts';
+import { AnswerLimit } from './sliced-answer.ts';
 
 /** Enough for names of 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
@@ -95,7 +96,7 @@ export class Monitor {
       const isOpen = neededFor(request) === 'open';
       if (!isOpen) this.connections.accepted(request.raw.socket);
       this.#answers.check(request.raw.url ?? '');
-      if (!isOpen) monitored.catchUp?.();
+      if (!isOpen) monitored.catchUp();
     });
     this.#server.addHook('onSend', async (request, _reply, payload) => {
       this.#answers.limit(request.raw.url ?? '', payload);

@@ -7,50 +7,18 @@ import type { Diagnosed } from '../jvm/thread-diagnosis.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 import type { History } from '../measure/history/history.ts';
 import type { UpstreamCondition } from '../measure/history/marks.ts';
-import type { CountedApplication } from '../measure/record/application-metrics.ts';
 import type { OwnMetrics } from '../measure/record/own-metrics.ts';
-import type { RunningCalls } from '../measure/record/running-calls.ts';
-import type { SlowestCalls } from '../measure/record/slowest-calls.ts';
+import type { RecordedApplication } from '../measure/record/recorded-application.ts';
 import type { UnclassifiedRequests } from '../measure/record/unclassified-requests.ts';
 import type { Session } from '../measure/sessions/session.ts';
-import type { SessionTable } from '../measure/sessions/session-table.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
-import type { CallStatistics } from '../metrics/call-statistics.ts';
-import type { MetricSet } from '../metrics/metric-set.ts';
-import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { Alerts as AlertsState } from '../page/live-data.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import type { OwnCertificate } from '../tls/own-certificate.ts';
 import type { ProcessReading } from './process-reading.ts';
 
-/** Statistics of one application, or of one session in it. */
-export interface MonitoredStatistics {
-  readonly rpc: Pick<CallStatistics, 'metrics' | 'metricsOf'>;
-  readonly sba: Pick<CallStatistics, 'metrics' | 'metricsOf'>;
-  readonly object: Pick<ObjectStatistics, 'metrics' | 'metricsOf'>;
-}
-
-export interface MonitoredSession {
-  readonly statistics: MonitoredStatistics;
-  metrics(): MetricSet;
-}
-
-/** `name`: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
-export interface MonitoredApplication extends CountedApplication {
-  readonly running: Pick<RunningCalls, 'size' | 'oldest' | 'byName'>;
-  readonly slowest: Pick<SlowestCalls, 'slowest'>;
-  readonly statistics: CountedApplication['statistics'] & MonitoredStatistics;
-  readonly sessions: CountedApplication['sessions'] &
-    Pick<SessionTable, 'entries' | 'metrics'> & { find(id: string): MonitoredSession | undefined };
-}
-
-export interface MonitoredHealth {
-  /** Both listeners are open. */
-  readonly isStarted: boolean;
-  /** False while draining; with `monitor.readyWithUpstream` also while the upstream accepts no connection. */
-  isReady(): Promise<boolean>;
-}
+export type MonitoredApplication = RecordedApplication;
 
 /** The last reading of the JVM, or why there is none. The optional members are absent if no source is configured. */
 export type MonitoredJvm = Pick<JvmMonitor, 'state'> & Partial<Pick<JvmMonitor, 'reads' | 'failures' | 'boundsHit'>>;
@@ -62,14 +30,10 @@ export interface MonitoredSidecar {
   readonly build: string;
   /** The counters include those of a state file, from before this process. */
   readonly isRestored: boolean;
-  readonly own: Pick<OwnMetrics, 'comet' | 'sessionsUntracked'>;
-  readonly reporter: Pick<ExchangeReporter, 'open' | 'inFlight' | 'observerErrors'> & {
-    readonly failures: Pick<ExchangeReporter['failures'], 'counts'>;
-  };
-  readonly limits: Pick<LimitHits, 'counts'>;
-  readonly dispatcher: Pick<Dispatcher, 'openConnections' | 'refusedConnections'> & {
-    readonly webSockets: Pick<Dispatcher['webSockets'], 'open'>;
-  };
+  readonly own: OwnMetrics;
+  readonly reporter: ExchangeReporter;
+  readonly limits: LimitHits;
+  readonly dispatcher: Dispatcher;
   /** `leftMs`: time until the deadline, once a stop was requested. */
   readonly lifecycle: { readonly state: string; readonly leftMs: number | undefined };
   readonly upstream: { readonly reachability: UpstreamCondition };
@@ -80,18 +44,15 @@ export interface MonitoredSidecar {
 export interface MonitoredLive {
   /** For the time of the answer. */
   readonly clock: Pick<Clock, 'epochMs'>;
-  readonly history: Pick<
-    History,
-    'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts' | 'minutesOf'
-  >;
+  readonly history: History;
   /** The history on disk. Throws D2S_ERR_HISTORY_FILE without one. */
-  archive?(): Pick<Archive, 'ask'>;
+  archive(): Archive;
   /** Of `history.file`; undefined without one. */
-  readonly archiveState?: Pick<Archive, 'failure'> | undefined;
+  readonly archiveState: Archive | undefined;
   /** Undefined without a receiver of messages. */
-  readonly alerts?: { readonly state: AlertsState } | undefined;
+  readonly alerts: { readonly state: AlertsState } | undefined;
   /** Requests since the start that are not calls. */
-  readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
+  readonly unclassified: UnclassifiedRequests;
   /** 0: clients wait forever. */
   clientTimeoutMs(): number;
   /** The deadlock in the last thread dump. */
@@ -108,14 +69,18 @@ export type LiveSession = Pick<Session, 'errors' | 'toEntry' | 'countsOf'>;
 
 export interface Monitored {
   /** Called before each answer with numbers, so that it includes the latest exchanges. */
-  catchUp?(): void;
+  catchUp(): void;
   readonly applications: readonly MonitoredApplication[];
-  readonly health: MonitoredHealth;
+  readonly health: {
+    /** Both listeners are open. */
+    readonly isStarted: boolean;
+    /** False while draining; with `monitor.readyWithUpstream` also while the upstream accepts no connection. */
+    isReady(): Promise<boolean>;
+  };
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
-  readonly verdicts: Pick<Verdicts, 'of' | 'minuteOf' | 'targetsOf'>;
+  readonly verdicts: Verdicts;
   /** All metrics of `/metrics`, including those of `process`. */
   createTables(process: ProcessReading): readonly Table[];
-  /** Data of the live page; absent: the page has none. */
-  readonly live?: MonitoredLive;
+  readonly live: MonitoredLive;
 }

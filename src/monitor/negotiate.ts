@@ -7,17 +7,11 @@ export type Coding = (typeof CODINGS)[number];
 /** Members of a list in a request's field, and parameters of a member, that are read; the rest is ignored. */
 export const MAX_MEMBERS = 64;
 
-/** A member of a field such as Accept, e.g. `text/plain;version=0.0.4;q=0.5`, in lower case. */
-interface Preference {
-  readonly value: string;
-  /** Without quotes. */
-  readonly parameters: ReadonlyMap<string, string>;
-  /** From 0 to 1. */
-  readonly weight: number;
-}
-
-/** RFC 9110 §12.4.2. An unreadable weight counts as 0. */
-export function parsePreferences(field: string): readonly Preference[] {
+/**
+ * The members of a field such as Accept (RFC 9110 §12.4.2), e.g. `text/plain;version=0.0.4;q=0.5`, in lower case. An
+ * unreadable weight counts as 0.
+ */
+export function parsePreferences(field: string) {
   return field
     .toLowerCase()
     .split(',', MAX_MEMBERS)

@@ -38,7 +38,9 @@ import { sanitizeText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
 import { createServerGauges, joinJvmGauges } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
+import type { Session } from '../measure/sessions/session.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
+import type { Statistics } from '../metrics/statistics.ts';
 import { renderMetrics } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
 import { addHistoryRoutes } from './history-routes.ts';
@@ -47,7 +49,7 @@ import { selectVerdict } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import { addPageRoutes, type PageFolder } from './live/page-routes.ts';
 import { LoopShare, type NextTurn } from './loop-share.ts';
-import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
+import type { Monitored, MonitoredApplication } from './monitored.ts';
 import { CONTENT_TYPES, negotiate } from './negotiate.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { FewerSeries, type SeriesOptions } from './prometheus/fewer-series.ts';
@@ -69,7 +71,8 @@ type AvailableJvm = Extract<JvmState, { kind: 'available' }>;
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The subject of an answer: the whole application, or one of its sessions. */
-interface Scope extends MonitoredSession {
+interface Scope extends Pick<Session, 'metrics'> {
+  readonly statistics: Statistics;
   readonly isSession: boolean;
 }
 
@@ -113,13 +116,11 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   const windowSeconds = String(options.windowMs / 1000);
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
-  if (monitored.live !== undefined) {
-    addLiveRoutes(server, monitored, monitored.live, share);
-  }
+  addLiveRoutes(server, monitored, monitored.live, share);
   const fewer = new FewerSeries(options.prometheus);
   for (const { name: application, statistics } of monitored.applications) {
     for (const kind of ['rpc', 'sba'] as const)
-      statistics[kind].foldListeners?.add((name) => fewer.fold(application, kind, name));
+      statistics[kind].foldListeners.add((name) => fewer.fold(application, kind, name));
   }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, fewer, share));
   addDocumentRoute(server, monitored);
@@ -130,8 +131,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         if (path === 'd2/calls') reply.header('x-total-count', String(application.running.size));
         return sendPieces(request, reply, renderList(read(), isPretty(request)), share);
       });
-    if (monitored.live !== undefined)
-      addHistoryRoutes(server, { base, application: application.name }, monitored.live, share);
+    addHistoryRoutes(server, { base, application: application.name }, monitored.live, share);
     addList('d2/sessions', () => application.sessions.entries());
     addList('d2/calls', () => application.running.oldest(MAX_RUNNING));
     addList('d2/calls/slowest', () => application.slowest.slowest());
@@ -165,7 +165,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   }
 }
 
-function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
+function addHealthRoutes(server: FastifyInstance, health: Monitored['health']): void {
   const send = (reply: FastifyReply, isWell: boolean) =>
     sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
   // Tests the event loop only: any answer means that it runs.

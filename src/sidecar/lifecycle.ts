@@ -14,17 +14,16 @@ import { setTimeout as delay, setImmediate as turnOfLoop } from 'node:timers/pro
 import { type Clock, MS_PER_S, NS_PER_MS } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
+import type { Config } from '../config/config.ts';
 
 type LifecycleState = 'starting' | 'serving' | 'draining' | 'stopping' | 'stopped';
 
-export interface StopTimes {
-  /** From turning unready to closing the first connection, so that load balancers can notice. */
-  readonly delayMs: number;
-  /** After the delay: WebSockets are closed one by one over this time, and held long polls may end on their own. */
-  readonly windowMs: number;
-  /** From the first stop request to the end, whatever is still open. */
-  readonly deadlineMs: number;
-}
+/**
+ * Delay: from turning unready to closing the first connection, so that load balancers can notice. Window: after the
+ * delay, WebSockets are closed one by one, and held long polls may end on their own. Deadline: from the first stop
+ * request to the end, whatever is still open.
+ */
+export type StopTimes = Config['stop'];
 
 export interface InProgress {
   readonly exchanges: number;

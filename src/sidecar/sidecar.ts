@@ -7,21 +7,20 @@
 import { hostname } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Archive } from '../archive/archive.ts';
-import type { Summary } from '../archive/summarize.ts';
+import type { Summary } from '../archive/compare.ts';
 import { BUILD } from '../base/build.ts';
 import { type Clock, MS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config, HostPort } from '../config/config.ts';
-import type { GivenSocket } from '../config/host-port.ts';
-import { formatHostPort } from '../config/host-port.ts';
+import { formatHostPort, type GivenSocket } from '../config/host-port.ts';
 import type { Alerts } from '../export/alerts/alerts.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
-import type { CometListener } from '../measure/comet/comet-listener.ts';
+import type { CometListener } from '../measure/comet/comet-application.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import { allowanceUsedOf } from '../measure/record/call-targets.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
@@ -30,11 +29,10 @@ import { AccessClosed } from '../monitor/access/monitor-access.ts';
 import { Guard, HostCheck } from '../monitor/guard.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
 import { renderTop } from '../monitor/live/live-document.ts';
-import { LoopDelay } from '../monitor/loop-delay.ts';
 import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
-import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
+import { LoopDelay, type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
@@ -44,16 +42,9 @@ import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
 import { createDiagnosis, createVerdicts } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { createTables, type MetricSources } from './metrics.ts';
-import { openParts, type SidecarParts } from './open-parts.ts';
+import { openParts, type SidecarParts, type SidecarTls } from './open-parts.ts';
 import { Reloads } from './reload.ts';
-import type { SidecarTls } from './sidecar-tls.ts';
 import { createAdmission, createDispatcher, selectDispatcherOptions, selectTrafficOptions } from './traffic.ts';
-
-/** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
-interface BoundAddresses {
-  readonly listen: string;
-  readonly monitor: string;
-}
 
 /** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
@@ -72,7 +63,7 @@ export class Sidecar {
   readonly lifecycle: Lifecycle;
   readonly history: History;
   readonly verdicts: Verdicts;
-  readonly monitored: Required<Monitored>;
+  readonly monitored: Monitored;
   readonly #parts: SidecarParts;
   readonly #upstream: Upstream;
   readonly #probe: UpstreamProbe;
@@ -157,8 +148,11 @@ export class Sidecar {
     });
   }
 
-  /** Opens both listeners, or takes over `sockets`. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
-  async start(sockets: readonly GivenSocket[] = []): Promise<BoundAddresses> {
+  /**
+   * Opens both listeners, or takes over `sockets`. Returns the addresses really bound, e.g. `127.0.0.1:40123`. The
+   * upstream need not be reachable. Throws `D2S_ERR_LISTEN`.
+   */
+  async start(sockets: readonly GivenSocket[] = []) {
     const given = (wanted: GivenSocket['section']) =>
       sockets.filter(({ section }) => section === wanted).map(({ fd }) => fd);
     const listen = await this.dispatcher.listen(this.#config.listen, given('listen'));
@@ -335,7 +329,7 @@ export class Sidecar {
     });
   }
 
-  #createMonitored(): Required<Monitored> {
+  #createMonitored(): Monitored {
     const { recorder, reporter, limits, lifecycle, dispatcher, verdicts, history } = this;
     return {
       catchUp: () => reporter.shield(() => recorder.catchUp()),

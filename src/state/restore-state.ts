@@ -3,7 +3,6 @@ import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { describeErrno } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
 import { platform } from '../base/platform/platform.ts';
 import { randomId } from '../base/random-id.ts';
 import {
@@ -16,15 +15,10 @@ import {
 import { findReplaceable, renameTrusted } from '../base/write-aside.ts';
 import { type Savable, type SavedRecord, SavedRecordError } from './saved-record.ts';
 import { type Header, LAYOUT, parseHeader, parseRecord, readLines, type SavedHeader } from './state-file.ts';
-import { StateKeeper, type StateRefusal } from './state-keeper.ts';
+import { StateKeeper, type StateKeeperParts, type StateRefusal } from './state-keeper.ts';
 
-export interface RestoreOptions {
-  readonly file: string;
-  readonly intervalMs: number;
-  readonly sidecarVersion: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+type RestoreOptions = Pick<StateKeeperParts, 'file' | 'intervalMs' | 'clock' | 'logger'> &
+  Pick<Header, 'sidecarVersion'>;
 
 const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
   torn: 'look for a bad disk, or for a program that copied a part of it',

@@ -37,31 +37,12 @@ export interface Bounds {
  */
 const BOUNDS: Bounds = { maxChars: 1024 ** 3, maxRecordChars: 32 * 1024 ** 2 };
 
+export type SavedHeader = NonNullable<ReturnType<typeof parseHeader>>;
+
 /** A process that writes the file. */
-export interface Header {
-  /** E.g. `1.4.0`. */
-  readonly sidecarVersion: string;
-  /** Random id of the process. */
-  readonly writer: string;
-  /** When that process started, by the wall clock. */
-  readonly writerStartedMs: number;
-  /** Context paths, as in the configuration. */
-  readonly applications: readonly string[];
-}
+export type Header = Omit<SavedHeader, 'layout' | 'savedNs' | 'savedEpochMs'>;
 
-export interface SavedHeader extends Header {
-  readonly layout: number;
-  /** When the save began, by the monotonic clock of the writer. */
-  readonly savedNs: number;
-  /** The same by the wall clock. */
-  readonly savedEpochMs: number;
-}
-
-export interface SaveResult {
-  readonly bytes: number;
-  /** The longest time that the event loop was blocked. */
-  readonly longestSliceNs: number;
-}
+export type SaveResult = Awaited<ReturnType<typeof writeState>>;
 
 /**
  * Writes the header and `records` in slices, with a turn of the event loop after each, so that neither other work nor
@@ -73,7 +54,8 @@ export async function writeState(
   records: Iterable<SavedFields>,
   clock: Clock,
   { maxChars, maxRecordChars } = BOUNDS,
-): Promise<SaveResult> {
+) {
+  /** The longest time that the event loop was blocked. */
   let longestSliceNs = 0;
   async function* slices(): AsyncGenerator<string> {
     const saved = { savedNs: clock.nowNs(), savedEpochMs: clock.epochMs() };
@@ -130,16 +112,21 @@ export async function* readLines(file: string, { maxChars, maxRecordChars } = BO
 }
 
 /** The header in the first line of a file; undefined for a file of something else. Throws `SavedRecordError`. */
-export function parseHeader(line: string | undefined): SavedHeader | undefined {
+export function parseHeader(line: string | undefined) {
   if (line === undefined) return undefined;
   const saved = parseRecord(line);
   if (saved.text('file') !== FILE) return undefined;
   return {
     layout: saved.count('layout'),
+    /** E.g. `1.4.0`. */
     sidecarVersion: saved.textOrThrow('sidecarVersion'),
+    /** Random id of the process. */
     writer: saved.textOrThrow('writer'),
+    /** When that process started, by the wall clock. */
     writerStartedMs: saved.number('writerStartedMs'),
+    /** Context paths, as in the configuration. */
     applications: saved.texts('applications'),
+    /** When the save began, by the monotonic clock of the writer, and by the wall clock. */
     savedNs: saved.number('savedNs'),
     savedEpochMs: saved.number('savedEpochMs'),
   };

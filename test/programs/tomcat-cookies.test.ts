@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { cookieValues } from '../../src/measure/sessions/login-cookies.ts';
+import { cookieValues } from '../../src/measure/sessions/companions.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { hasTomcat } from '../support/tomcat/tomcat.ts';
 

@@ -1,9 +1,10 @@
 /** Clients that leave by a FIN, by a reset, or only close their sending side; and the time that clients take. */
+
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
+import type { SlowEntry } from '../../src/measure/record/running-calls.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
 import { atHeads, OK, type Stand, type StandOptions, startStand } from '../support/wire/stand.ts';
 

@@ -1,8 +1,7 @@
 /** `d2/calls` and `d2/calls/slowest` beside users over REST and Comet: each call with its user, its age, and its outcome. */
 import type http from 'node:http';
 import { afterAll, expect, it } from 'vitest';
-import type { CallEntry } from '../../src/measure/record/running-calls.ts';
-import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
+import type { CallEntry, SlowEntry } from '../../src/measure/record/running-calls.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic, Folder } from '../support/monitor/access/access-files.ts';
 import { portOf, send as sendTo, startApplication } from '../support/net.ts';

@@ -4,7 +4,7 @@ import { AddressRanges } from '../../src/base/address.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { parseCodings } from '../../src/base/content-codings.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
-import { CometRoutes } from '../../src/measure/classify/comet-route.ts';
+import { CometRoutes } from '../../src/measure/classify/comet-classifier.ts';
 import { DeniedPaths } from '../../src/measure/classify/denied-paths.ts';
 import { extractRawPath, parseSegments } from '../../src/measure/classify/path.ts';
 import { UnclassifiedRequests } from '../../src/measure/record/unclassified-requests.ts';

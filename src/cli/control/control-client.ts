@@ -2,11 +2,12 @@
  * The client's side of the control socket: each function sends one request. They throw D2S_ERR_CONTROL if nothing
  * listens there, if the sidecar refuses, and if the answer is not a sidecar's.
  */
+
 import { lstatSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Summary } from '../../archive/summarize.ts';
+import type { Summary } from '../../archive/compare.ts';
 import { describeErrno } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { ControlError, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';

@@ -4,8 +4,7 @@
  */
 import { z } from 'zod';
 import { SidecarError } from '../../base/errors.ts';
-import type { CallEntry } from '../../measure/record/running-calls.ts';
-import type { SlowEntry } from '../../measure/record/slowest-calls.ts';
+import type { CallEntry, SlowEntry } from '../../measure/record/running-calls.ts';
 import type { Live } from '../../page/live-data.ts';
 
 /** The field `Server` of every answer, by which a client knows a sidecar. */

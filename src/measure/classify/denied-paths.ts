@@ -5,7 +5,7 @@
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
-import { decodeHexByte, extractRawPath } from './path.ts';
+import { decodeHexByte, extractRawPath, isAtOrBelow } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
@@ -42,7 +42,7 @@ export class DeniedPaths {
   }
 
   #deniesRegular(path: string): boolean {
-    for (const denied of this.#paths) if (isBelow(path, denied)) return true;
+    for (const denied of this.#paths) if (isAtOrBelow(path, denied)) return true;
     return false;
   }
 
@@ -125,10 +125,6 @@ function hashOf(segment: string): number {
 
 function nextHash(hash: number, code: number): number {
   return (Math.imul(hash, 31) + code + 1) | 0;
-}
-
-function isBelow(path: string, denied: string): boolean {
-  return path.startsWith(denied) && (path.length === denied.length || path.charCodeAt(denied.length) === SLASH);
 }
 
 /** Decodes each escape separately: a broken one must not prevent the decoding of the others. */

@@ -123,6 +123,10 @@ export function startsWith(segments: readonly string[], wanted: readonly string[
   return wanted.every((segment, index) => segments[offset + index] === segment);
 }
 
+export function isAtOrBelow(path: string, start: string): boolean {
+  return path.startsWith(start) && (path.length === start.length || path.charCodeAt(start.length) === SLASH);
+}
+
 /** The value of a hexadecimal digit, or -256 for other characters (also NaN), so that two digits give a negative number. */
 function decodeHexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;

@@ -13,30 +13,20 @@ import QuickLRU from 'quick-lru';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { ApplicationStatistics } from '../../metrics/statistics.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
-import type { CallTargets } from '../record/call-targets.ts';
-import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
-import type { RunningCalls } from '../record/running-calls.ts';
-import type { SlowestCalls } from '../record/slowest-calls.ts';
+import type { SlowOutcome } from '../record/call-totals.ts';
+import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { Session } from '../sessions/session.ts';
-import type { SessionTable } from '../sessions/session-table.ts';
-import { BayeuxClient } from './bayeux-client.ts';
+import { BayeuxClient, type CallResult, describeEndedCall, type PendingCall, PendingCalls } from './bayeux-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
-import { type CallResult, describeEndedCall, type PendingCall, PendingCalls } from './pending-calls.ts';
 
 /** A client that is not back on another WebSocket by then has left. */
 const LEFT_AFTER_NS = 10 * NS_PER_S;
 
 export interface BayeuxClientsParts {
   readonly clock: Clock;
-  readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
-  readonly sessions: SessionTable;
-  readonly running: RunningCalls;
-  readonly slowest: SlowestCalls;
-  readonly totals: CallTotals;
-  readonly targets: CallTargets;
+  readonly application: RecordedApplication;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   /** The budget for the names of monitored objects and of pending calls. */
@@ -90,8 +80,8 @@ export class BayeuxClients {
   }
 
   #create(token: string, atNs: number): BayeuxClient {
-    const { config, memory, running } = this.#parts;
-    return new BayeuxClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, running), atNs);
+    const { config, memory, application } = this.#parts;
+    return new BayeuxClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, application.running), atNs);
   }
 
   isKnown(token: string): boolean {
@@ -148,7 +138,7 @@ export class BayeuxClients {
     if (!this.#remove(client, 'left')) return;
     const login = client.session && this.#logins.get(client.session);
     if (login === undefined || !login.clients.delete(client)) return;
-    if (login.clients.size === 0 && !login.hasCookie) this.#parts.sessions.end(login.session);
+    if (login.clients.size === 0 && !login.hasCookie) this.#parts.application.sessions.end(login.session);
     else this.#updateLogin(login);
   }
 
@@ -162,7 +152,7 @@ export class BayeuxClients {
       return;
     }
     client.monitorings.set(key, name);
-    this.#parts.statistics.object.subscribe(name);
+    this.#parts.application.statistics.object.subscribe(name);
     client.session?.statistics.object.subscribe(name);
   }
 
@@ -175,7 +165,7 @@ export class BayeuxClients {
 
   /** A value was delivered; `client` is undefined if the receiver is unknown. */
   received(client: BayeuxClient | undefined, name: string): void {
-    this.#parts.statistics.object.recordValue(name);
+    this.#parts.application.statistics.object.recordValue(name);
     client?.session?.statistics.object.recordValue(name);
   }
 
@@ -186,19 +176,17 @@ export class BayeuxClients {
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
     this.#count(pending, session, result, atNs);
-    const { observers, slowest, targets, totals } = this.#parts;
+    const { observers, application } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
-    slowest.add(pending, session, ended, classifyResult(result));
+    const shown = classifyResult(result);
     // A refusal over Comet is an error, as in the statistics.
-    const outcome = result.kind === 'refused' ? 'error' : classifyResult(result);
-    totals.ended(pending.call.kind, outcome, ended);
-    targets.ended(pending.call.kind, pending.call.name, outcome, ended.durationNs);
+    application.callEnded(pending, session, ended, result.kind === 'refused' ? 'error' : shown, shown);
     if (observers.isWanted) observers.tell(ended);
   }
 
   #count({ call, beganNs }: PendingCall, session: Session | undefined, result: CallResult, atNs: number): void {
     if (result.kind === 'aborted') return;
-    for (const statistics of [this.#parts.statistics, session?.statistics]) {
+    for (const statistics of [this.#parts.application.statistics, session?.statistics]) {
       const calls = statistics?.[call.kind];
       if (result.kind === 'failed') calls?.recordFailed(call.name);
       else if (result.kind === 'refused') calls?.recordRefused(call.name, atNs - beganNs);
@@ -241,7 +229,7 @@ export class BayeuxClients {
       const [key, name] = [monitoring.textOrThrow('key'), monitoring.textOrThrow('name')];
       client.monitorings.set(key, name);
       this.#parts.memory.takeAnyway('names', monitoringBytes(key, name));
-      this.#parts.statistics.object.resubscribe(name);
+      this.#parts.application.statistics.object.resubscribe(name);
       session?.statistics.object.resubscribe(name);
     }
     this.#byToken.set(client.token, client);
@@ -296,7 +284,7 @@ export class BayeuxClients {
 
   #unsubscribe(client: BayeuxClient, key: string, name: string): void {
     this.#parts.memory.giveBack('names', monitoringBytes(key, name));
-    this.#parts.statistics.object.unsubscribe(name);
+    this.#parts.application.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }
 
@@ -310,8 +298,8 @@ export class BayeuxClients {
     if (clients.size > 0) login.goneSinceNs = latestGone(clients);
     // The last client has left. A login that was already gone keeps its earlier moment.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
-    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
-    else this.#parts.sessions.gone(session, login.goneSinceNs);
+    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.application.sessions.back(session);
+    else this.#parts.application.sessions.gone(session, login.goneSinceNs);
   }
 }
 

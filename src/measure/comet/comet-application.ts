@@ -11,7 +11,6 @@ import type { CallObservers } from '../record/call-observer.ts';
 import { type Credentials, sanitizeUserName } from '../sessions/credentials.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import type { BayeuxClients } from './bayeux-clients.ts';
-import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
 export type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
@@ -29,12 +28,7 @@ export interface CometServices {
 }
 
 /** Options of reading, from the configuration. A reload may replace them at any moment, so keep no copies. */
-interface CometReadingOptions {
-  readonly config: Config['comet'];
-  readonly classifier: CometClassifier;
-  /** The user name in a handshake, safe to display. */
-  userOf(handshake: BayeuxMessage): string | null;
-}
+type CometReadingOptions = Readonly<ReturnType<typeof createReadingOptions>>;
 
 export interface CometApplication extends CometReadingOptions, CometServices {
   readonly name: string;
@@ -46,15 +40,41 @@ export interface CometApplication extends CometReadingOptions, CometServices {
 }
 
 /** Throws `D2S_ERR_CONFIG` for an unusable rule in `comet.rules`. */
-export function createReadingOptions({ comet }: CometConfig): CometReadingOptions {
+export function createReadingOptions({ comet }: CometConfig) {
   const pointers = comet.userPointers.map(parsePointer).filter((pointer) => pointer !== undefined);
   return {
     config: comet,
     classifier: new CometClassifier(comet),
-    userOf: (handshake) => {
+    /** The user name in a handshake, safe to display. */
+    userOf: (handshake: BayeuxMessage): string | null => {
       const users = pointers.map((pointer) => resolvePointer(handshake, pointer));
       const user = users.find((found) => typeof found === 'string' && found !== '');
       return typeof user === 'string' ? sanitizeUserName(user) : null;
     },
+  };
+}
+
+/** Receives the Comet messages that are read, after they were processed; see `d2-sidecar learn`. Must not keep them. */
+export interface CometListener {
+  /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
+  onClientMessage(message: BayeuxMessage, client: object | undefined): void;
+  onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void;
+  onFailure(): void;
+}
+
+/** Wraps a listener so that its exceptions do not reach the reader. */
+export function shielded(listener: CometListener): CometListener {
+  const attempt = (notify: () => void): void => {
+    try {
+      notify();
+    } catch {
+      // Counted but not shown: the text of an exception may quote the message.
+      listener.onFailure();
+    }
+  };
+  return {
+    onClientMessage: (message, client) => attempt(() => listener.onClientMessage(message, client)),
+    onUpstreamMessage: (message, client) => attempt(() => listener.onUpstreamMessage(message, client)),
+    onFailure: () => listener.onFailure(),
   };
 }

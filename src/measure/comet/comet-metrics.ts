@@ -47,7 +47,6 @@ export class CometMetrics {
   readonly holds: { now: number; readonly ended: Record<HoldEnding, number>; readonly duration: Timer };
   /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
   readonly unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
-  /** Entries dropped because their table was full. */
   readonly untracked = { clients: 0, subscriptions: 0, calls: 0, requests: 0 };
   #stormBeganNs = Number.NEGATIVE_INFINITY;
   #stormHandshakes = 0;

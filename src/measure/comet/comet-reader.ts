@@ -8,7 +8,7 @@ import { ReadingShare } from '../../limits/reading-share.ts';
 import { EvictableBodies } from '../../limits/unfinished-bodies.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import type { Exchange, RequestHead } from '../../proxy/exchange/exchange.ts';
-import { CometRoutes } from '../classify/comet-route.ts';
+import { CometRoutes } from '../classify/comet-classifier.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import { BayeuxClients } from './bayeux-clients.ts';
 import {
@@ -16,9 +16,9 @@ import {
   type CometConfig,
   type CometServices,
   createReadingOptions,
+  shielded,
 } from './comet-application.ts';
 import { CometExchange } from './comet-exchange.ts';
-import { shielded } from './comet-listener.ts';
 import { FormLogin } from './form-login.ts';
 
 /** Frames read per second: following them takes a few percent of the event loop. Thousands of users send less. */
@@ -53,7 +53,7 @@ export class CometReader {
     this.#applications = new Map(
       applications.map((application) => {
         const { name, sessions } = application;
-        const clients = new BayeuxClients({ ...application, ...services, config });
+        const clients = new BayeuxClients({ application, ...services, config });
         return [name, { ...shared, name, sessions, clients }];
       }),
     );

@@ -4,11 +4,16 @@ import { NS_PER_MS } from '../../base/clock.ts';
 import { type BayeuxMessage, parseErrorCode } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { isFailedReply, readReplyId } from '../classify/comet-classifier.ts';
-import type { BayeuxClient } from './bayeux-client.ts';
+import {
+  type BayeuxClient,
+  type CallResult,
+  type CallSource,
+  type PendingCall,
+  type PendingRequest,
+  PendingRequests,
+} from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { HoldEnding } from './comet-metrics.ts';
-import type { CallResult, CallSource, PendingCall } from './pending-calls.ts';
-import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import { Registration, type Speaker } from './registration.ts';
 
 /** How late a connect may be beyond the advised interval: clients and networks need some time. */

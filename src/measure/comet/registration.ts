@@ -3,9 +3,8 @@ import { type BayeuxMessage, isUnknownClient } from '../../protocol/bayeux/messa
 import type { StatedName } from '../sessions/credentials.ts';
 import type { ConnectionType, Session, SessionStart } from '../sessions/session.ts';
 import type { NameProof } from '../sessions/session-table.ts';
-import type { BayeuxClient } from './bayeux-client.ts';
+import type { BayeuxClient, CallSource, Handshake } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
-import type { CallSource } from './pending-calls.ts';
 
 /** What HTTP says about the sender of the messages. */
 export interface Speaker extends Omit<CallSource, 'application' | 'isClosed'> {
@@ -13,13 +12,6 @@ export interface Speaker extends Omit<CallSource, 'application' | 'isClosed'> {
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;
-}
-
-/** A handshake that the client has requested. `Registration.handshaken` takes it when the server accepts. */
-export interface Handshake {
-  readonly userName: string | null;
-  readonly offersWebSocket: boolean;
-  readonly requestedNs: number;
 }
 
 type Start = Pick<SessionStart, 'userName' | 'atNs' | 'creationNs' | 'isAdopted'>;

@@ -1,8 +1,7 @@
 import { MS_PER_S, NS_PER_S } from '../../base/clock.ts';
-import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import type { CallCounts } from '../../metrics/call-counts.ts';
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
-import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { JvmPoint } from './jvm-history.ts';
 import { type Minute, MinuteRecord, type MinuteSources, type NameKind, type NameMinute } from './minute-record.ts';
 import {
@@ -18,15 +17,10 @@ import {
 
 export interface HistoryApplication {
   readonly name: string;
-  readonly statistics: Readonly<Record<'rpc' | 'sba', HistoryCalls>> & {
-    readonly object: { metrics(): MetricSet } & MinuteSources['object'];
-  };
+  readonly statistics: MinuteSources;
   readonly sessions: { readonly size: number; readonly created: { readonly count: number } };
   readonly totals: { readonly counts: Readonly<Record<CountOfCalls, number>> };
 }
-
-type HistoryCalls = Pick<CallStatistics, 'metrics' | 'openSteps' | 'countsByName'> &
-  Partial<Pick<CallStatistics, 'foldListeners'>>;
 
 /** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
 type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
@@ -99,7 +93,7 @@ const MIN_USUAL_STEPS = 60;
 
 class CallsHistory {
   readonly #prefix: 'rpc' | 'sba';
-  readonly #calls: HistoryCalls;
+  readonly #calls: CallStatistics;
   readonly #count: () => number;
   readonly #errors: () => number;
   readonly #durations: DurationSteps;
@@ -109,7 +103,7 @@ class CallsHistory {
   /** Undefined if no call with a name failed. */
   worst: WorstCallOfKind | undefined;
 
-  constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
+  constructor(prefix: 'rpc' | 'sba', calls: CallStatistics) {
     this.#prefix = prefix;
     this.#calls = calls;
     const { timers, meters } = calls.metrics();
@@ -119,7 +113,7 @@ class CallsHistory {
     this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
     this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
     this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
-    calls.foldListeners?.add((name, into) => {
+    calls.foldListeners.add((name, into) => {
       for (const steps of [this.#answeredByName, this.#endedByName, this.#failedByName]) steps.fold(name, into);
     });
   }
@@ -145,7 +139,7 @@ class CallsHistory {
     return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
-  *#countsOf(read: (counts: CallCountsReading, name: string) => number): Generator<NameCount> {
+  *#countsOf(read: (counts: CallCounts, name: string) => number): Generator<NameCount> {
     for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
   }
 

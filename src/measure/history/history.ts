@@ -31,7 +31,6 @@ export interface HistorySources extends MarkSources {
   readonly own: OwnCounts;
   /** Counters whose increase the page shows. */
   readonly counters: ReadCounters;
-  /** Counts from before a restart have been restored. */
   readonly isRestored: boolean;
   readonly earlier?: Earlier | undefined;
 }
@@ -55,7 +54,6 @@ interface OwnCounts {
 type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
 
 export class History {
-  /** When this process began to measure. */
   readonly startedEpochMs: number;
   readonly #sources: HistorySources;
   readonly #clock: Clock;

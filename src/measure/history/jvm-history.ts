@@ -2,17 +2,7 @@ import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-source.ts';
 import { sumOf } from './steps.ts';
 
-/** Bytes, and milliseconds of the step; null when unknown. */
-export interface JvmPoint {
-  readonly heapUsed: number | null;
-  /** Sum of each heap pool's use after its last collection. */
-  readonly heapAfterGc: number | null;
-  /** Covers only the readings that arrived in the step. */
-  readonly gcPauseMs: number | null;
-  /** Busy request threads of the connector. */
-  readonly busyThreads: number | null;
-  readonly cores: number | null;
-}
+export type JvmPoint = Readonly<ReturnType<JvmHistory['sample']>>;
 
 /** Collectors that count concurrent work, not pauses. */
 const CONCURRENT = /^ZGC$| Cycles$/;
@@ -21,14 +11,18 @@ export class JvmHistory {
   /** Sum of the last reading; undefined without one, or if it did not include pauses. */
   #pausesMs: number | undefined;
 
-  sample(state: JvmState): JvmPoint {
+  /** Bytes, and milliseconds of the step; null when unknown. */
+  sample(state: JvmState) {
     const { server, reading } = state.kind === 'available' ? state : {};
     const before = this.#pausesMs;
     this.#pausesMs = reading && sumOfPauses(reading);
     return {
       heapUsed: (reading?.memory === 'live' ? reading.heap.used : undefined) ?? null,
+      /** Sum of each heap pool's use after its last collection. */
       heapAfterGc: (reading && heapAfterGc(reading)) ?? null,
+      /** Covers only the readings that arrived in the step. */
       gcPauseMs: pausesBetween(before, this.#pausesMs),
+      /** Busy request threads of the connector. */
       busyThreads: server?.connector?.busyThreads ?? null,
       cores: server?.cores ?? null,
     };

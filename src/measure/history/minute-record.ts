@@ -3,23 +3,14 @@
  * beyond `MAX_BYTES` the oldest minute goes first.
  */
 import { NS_PER_S } from '../../base/clock.ts';
-import type { CallCountsReading } from '../../metrics/call-counts.ts';
-import type { MinuteReading } from '../../metrics/minute-calls.ts';
-import type { ObservedObjectReading } from '../../metrics/object-statistics.ts';
+import type { MinuteReading } from '../../metrics/call-counts.ts';
 import { bucketOf, FINE_PER_OCTAVE, mergedBuckets, middleOf, SparseBuckets } from '../../metrics/sparse-buckets.ts';
+import type { Statistics } from '../../metrics/statistics.ts';
 
 export type NameKind = 'rpc' | 'sba' | 'object';
 
-/** What is counted, by name; `''` stands for calls without a name. */
-export interface MinuteSources {
-  readonly rpc: CallsByName;
-  readonly sba: CallsByName;
-  readonly object: { readonly objects: ReadonlyMap<string, Pick<ObservedObjectReading, 'minute'>> };
-}
-
-interface CallsByName {
-  readonly countsByName: ReadonlyMap<string, Pick<CallCountsReading, 'minute'>>;
-}
+/** What is counted. */
+export type MinuteSources = Pick<Statistics, NameKind>;
 
 /** One name in one minute. Durations are in seconds, null without an answered call. */
 export interface NameMinute {
@@ -84,7 +75,6 @@ export class MinuteRecord {
     for (const { epochMs, seconds, kinds } of earlier) this.#keep({ epochMs, seconds, kinds });
   }
 
-  /** Ends a minute for all names. */
   take(minute: Pick<Minute, 'epochMs' | 'seconds'>): Minute {
     const { rpc, sba, object } = this.#sources;
     const kinds = {

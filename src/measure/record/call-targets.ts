@@ -4,36 +4,25 @@ import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { SlowOutcome } from './call-totals.ts';
 
-/** A target of `calls.targets`, and the calls that have met and missed it. */
-export interface TargetReading {
-  /** As in the configuration: a name, or with `*` at its end the beginning of names. */
-  readonly name: string;
-  readonly withinMs: number;
-  /** Share of the calls that should meet it, above 0, at most 1. */
-  readonly share: number;
-  readonly met: number;
-  readonly missed: number;
-  /** Of the last call that has missed it. */
-  readonly kind: 'rpc' | 'sba';
-}
-
 interface Counts {
   met: number;
   missed: number;
 }
 
-/** Also the calls of this month (UTC), and those of each of the last 60 minutes. */
-export interface CountedTarget extends TargetReading {
-  readonly month: Readonly<Counts>;
-  /** Oldest first, fewer for a young target; the last has not ended. */
-  readonly hour: readonly Readonly<Counts>[];
-}
+type Target = Config['calls']['targets'][number];
 
-interface Counted extends Counts, Pick<CountedTarget, 'name' | 'withinMs' | 'share'> {
+/** A target of `calls.targets`, and the calls that have met and missed it. */
+interface Counted extends Counts, Target {
+  /** Of the last call that has missed it. */
   kind: 'rpc' | 'sba';
+  /** The calls of this month (UTC). */
   month: Counts;
+  /** Those of each of the last 60 minutes, oldest first, fewer for a young target; the last has not ended. */
   readonly hour: Counts[];
 }
+
+export type CountedTarget = Readonly<Counted>;
+export type TargetReading = Omit<CountedTarget, 'month' | 'hour'>;
 
 const MS_PER_MINUTE = 60_000;
 const HOUR_MINUTES = 60;

@@ -1,18 +1,12 @@
 import { NS_PER_S } from '../../base/clock.ts';
 import { type BucketBounds, DurationBuckets } from '../../metrics/duration-buckets.ts';
 import type { CallKind } from '../classify/classifier.ts';
+import type { EndedCall } from './call-observer.ts';
 
 /** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
 export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
-/** Moments and times of an ended call. `firstByteNs`: 0 without an answer. */
-export interface CallTimes {
-  readonly beganNs: number;
-  readonly endedNs: number;
-  readonly durationNs: number;
-  readonly clientWaitNs: number;
-  readonly firstByteNs: number;
-}
+export type CallTimes = Pick<EndedCall, 'beganNs' | 'endedNs' | 'durationNs' | 'clientWaitNs' | 'firstByteNs'>;
 
 /** Times of the calls of one kind since the start of the process. */
 class KindTotals {

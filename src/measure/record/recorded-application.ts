@@ -5,15 +5,14 @@ import { type ApplicationStatistics, createStatistics } from '../../metrics/stat
 import type { ClassifierConfig } from '../classify/classifier.ts';
 import { SessionTable } from '../sessions/session-table.ts';
 import { CallTargets } from './call-targets.ts';
-import { CallTotals } from './call-totals.ts';
-import { RunningCalls } from './running-calls.ts';
-import { SlowestCalls } from './slowest-calls.ts';
+import { CallTotals, type SlowOutcome } from './call-totals.ts';
+import { type RunningCall, RunningCalls, type SlowEnding, SlowestCalls } from './running-calls.ts';
 
 export type RecorderConfig = ClassifierConfig &
   Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
 
-export interface RecordedApplication {
-  /** As in the configuration; `''` is the root context. */
+export class RecordedApplication {
+  /** As in the configuration: the context path without its outer slashes, e.g. `smartWeb`; `''` is the root context. */
   readonly name: string;
   readonly statistics: ApplicationStatistics;
   readonly sessions: SessionTable;
@@ -21,42 +20,49 @@ export interface RecordedApplication {
   readonly slowest: SlowestCalls;
   readonly totals: CallTotals;
   readonly targets: CallTargets;
-}
 
-export function createApplication(
-  name: string,
-  config: RecorderConfig,
-  clock: Clock,
-  claimRate: AddressRate,
-): RecordedApplication {
-  const { otlp } = config;
-  const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
-  const statistics = createStatistics(config.metrics, clock, {
-    isExponential,
-    applications: config.applications.length,
-  });
-  const totals = new CallTotals(statistics.bounds);
-  setLateLimit({ statistics, totals }, config.calls);
-  const targets = new CallTargets(clock);
-  targets.use(config.calls.targets);
-  const sessions = new SessionTable({
-    config: config.sessions,
-    ...{ clock, claimRate },
-    created: statistics.createTimer(),
-    createStatistics: () => statistics.createSessionStatistics(),
-  });
-  const running = new RunningCalls(clock);
-  const slowest = new SlowestCalls(config.calls.slowest, clock);
-  return { name, statistics, sessions, running, slowest, totals, targets };
-}
+  constructor(name: string, config: RecorderConfig, clock: Clock, claimRate: AddressRate) {
+    const { applications, metrics, otlp } = config;
+    const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
+    const statistics = createStatistics(metrics, clock, { isExponential, applications: applications.length });
+    this.name = name;
+    this.statistics = statistics;
+    this.sessions = new SessionTable({
+      config: config.sessions,
+      ...{ clock, claimRate },
+      created: statistics.createTimer(),
+      createStatistics: () => statistics.createSessionStatistics(),
+    });
+    this.running = new RunningCalls(clock);
+    this.slowest = new SlowestCalls(config.calls.slowest, clock);
+    this.totals = new CallTotals(statistics.bounds);
+    this.targets = new CallTargets(clock);
+    this.reconfigure(config);
+  }
 
-/** `calls.clientTimeout`: a later answer counts as late. */
-export function setLateLimit(
-  { statistics: { rpc, sba }, totals }: Pick<RecordedApplication, 'statistics' | 'totals'>,
-  calls: Config['calls'],
-): void {
-  const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
-  rpc.lateAfterNs = afterNs;
-  sba.lateAfterNs = afterNs;
-  totals.lateAfterNs = afterNs;
+  /** From the next call on. */
+  reconfigure({ calls, metrics, sessions }: RecorderConfig): void {
+    const { clientTimeoutMs, slowest, targets } = calls;
+    const { rpc, sba } = this.statistics;
+    const lateAfterNs = clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : clientTimeoutMs * NS_PER_MS;
+    for (const counted of [rpc, sba, this.totals]) counted.lateAfterNs = lateAfterNs;
+    this.slowest.max = slowest;
+    this.targets.use(targets);
+    this.statistics.limitNames(metrics);
+    this.sessions.reconfigure(sessions);
+  }
+
+  /** Counts an ended call, besides its statistics. `session`: that counted the call. `shown`: in the list of slowest calls. */
+  callEnded(
+    running: Omit<RunningCall, 'session'>,
+    session: RunningCall['session'],
+    ending: SlowEnding,
+    outcome: SlowOutcome,
+    shown = outcome,
+  ): void {
+    const { kind, name } = running.call;
+    this.totals.ended(kind, outcome, ending);
+    this.targets.ended(kind, name, outcome, ending.durationNs);
+    this.slowest.add(running, session, ending, shown);
+  }
 }

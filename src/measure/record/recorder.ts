@@ -18,8 +18,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { CountedCall } from '../../metrics/answer-log.ts';
-import type { Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type {
   Direction,
@@ -29,31 +28,28 @@ import type {
   RequestHead,
   ResponseHeadView,
 } from '../../proxy/exchange/exchange.ts';
+import type { Savable } from '../../state/saved-record.ts';
 import { type Call, Classifier } from '../classify/classifier.ts';
-import type { CometListener } from '../comet/comet-listener.ts';
+import type { CometListener } from '../comet/comet-application.ts';
 import { CometMetrics } from '../comet/comet-metrics.ts';
 import { CometReader, type ExchangeReading } from '../comet/comet-reader.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
-import { CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
-import type { SlowOutcome } from './call-totals.ts';
 import {
+  CallObservers,
   countBytes,
   countBytesOfResponse,
   describeEndedExchange,
   type EndedCallName,
+  MAX_TRACEPARENT_CHARS,
   OF_COMET,
   OTHER,
-} from './ended-exchange.ts';
+} from './call-observer.ts';
+import type { SlowOutcome } from './call-totals.ts';
 import { findSessionAtEnd, isAccepted, isLogout, ObservedCall, recogniseClaim, type Sender } from './observed-call.ts';
 import { OwnMetrics } from './own-metrics.ts';
-import {
-  createApplication,
-  type RecordedApplication,
-  type RecorderConfig,
-  setLateLimit,
-} from './recorded-application.ts';
-import { RecorderState } from './recorder-state.ts';
+import { RecordedApplication, type RecorderConfig } from './recorded-application.ts';
+import { createRecorderState } from './recorder-state.ts';
 import { UnclassifiedRequests } from './unclassified-requests.ts';
 
 const NO_CONTENT = 204;
@@ -83,7 +79,7 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly observers = new CallObservers();
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
-  readonly state: RecorderState;
+  readonly state: Savable;
   #classifier: Classifier;
   readonly #credentials: Credentials;
   readonly #comet: CometReader | undefined;
@@ -99,14 +95,14 @@ export class Recorder implements ExchangeObserver<Observation> {
     credentials.reconfigure(config.sessions);
     this.#credentials = credentials;
     const claimRate = new AddressRate(clock, CLAIMS_PER_ADDRESS);
-    const applications = config.applications.map((name) => createApplication(name, config, clock, claimRate));
+    const applications = config.applications.map((name) => new RecordedApplication(name, config, clock, claimRate));
     this.applications = new Map(applications.map((application) => [application.name, application]));
     const metrics = new CometMetrics(clock);
     const tables = applications.map(({ sessions }) => sessions);
     this.own = new OwnMetrics(tables, metrics);
     const forComet = { clock, credentials, metrics, observers: this.observers, listener, memory };
     this.#comet = config.comet.enabled ? new CometReader(config, applications, forComet) : undefined;
-    this.state = new RecorderState({
+    this.state = createRecorderState({
       ...{ credentials, own: this.own, applications: this.applications },
       clientsOf: (name) => this.#comet?.clientsOf(name),
     });
@@ -123,13 +119,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
-      for (const { statistics, sessions, slowest, totals, targets } of this.applications.values()) {
-        slowest.max = config.calls.slowest;
-        statistics.limitNames(config.metrics);
-        setLateLimit({ statistics, totals }, config.calls);
-        targets.use(config.calls.targets);
-        sessions.reconfigure(config.sessions);
-      }
+      for (const application of this.applications.values()) application.reconfigure(config);
       applyToComet?.();
     };
   }
@@ -195,7 +185,7 @@ export class Recorder implements ExchangeObserver<Observation> {
       this.#tellOther(OF_COMET, observation, exchange, ending);
       return;
     }
-    observation.application.running.remove(observation);
+    observation.application.running.delete(observation);
     this.own.callEnded(observation.call.kind, ending.kind);
     const session = findSessionAtEnd(observation, exchange, ending);
     session?.callEnded(exchange.endedNs);
@@ -206,12 +196,7 @@ export class Recorder implements ExchangeObserver<Observation> {
       if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
     const outcome = classifyEnding(ending, exchange.status);
-    if (outcome !== undefined) {
-      const { totals, targets, slowest } = observation.application;
-      totals.ended(observation.call.kind, outcome, exchange);
-      targets.ended(observation.call.kind, observation.call.name, outcome, exchange.durationNs);
-      slowest.add(observation, session, exchange, outcome);
-    }
+    if (outcome !== undefined) observation.application.callEnded(observation, session, exchange, outcome);
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
       observation.application.sessions.end(session);

@@ -13,22 +13,6 @@ import { Timer } from '../../metrics/timer.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { type Context, createContexts, extractRawPath, parseSegments, startsWith } from '../classify/path.ts';
 
-export interface UnclassifiedPath {
-  /** E.g. `/smartWeb/api/rest/v1/d2/rpc`, `/smartWeb/{}`, or `(other)`. */
-  readonly path: string;
-  /** Answered requests since the start. */
-  readonly count: number;
-  /** Seconds, within 10 %. */
-  readonly p95: number;
-}
-
-/** Requests outside of all applications, e.g. `{ segments: [['plant', 3]], other: 2 }`. */
-export interface OutsideReading {
-  /** The most frequent segments, most frequent first, each with its known number of requests. */
-  readonly segments: readonly (readonly [segment: string, count: number])[];
-  readonly other: number;
-}
-
 export const MAX_PATHS = 200;
 const OTHER = '(other)';
 const SEGMENTS_BELOW = 8;
@@ -76,14 +60,21 @@ export class UnclassifiedRequests {
     this.#addPath(`/${shown.map(formatSegment).join('/')}`, durationNs, endedNs);
   }
 
-  /** Most frequent first. */
-  readPaths(): readonly UnclassifiedPath[] {
+  /**
+   * Answered requests since the start by path, e.g. `/smartWeb/api/rest/v1/d2/rpc`, `/smartWeb/{}`, or `(other)`, most
+   * frequent first; `p95` in seconds, within 10 %.
+   */
+  readPaths() {
     const all = this.#other === undefined ? [...this.#timers] : [...this.#timers, [OTHER, this.#other] as const];
     const found = all.sort(([, a], [, b]) => b.count - a.count);
     return found.map(([path, timer]) => ({ path, count: timer.count, p95: timer.snapshot().p95 / 1e9 }));
   }
 
-  readOutside(): OutsideReading {
+  /**
+   * Requests outside of all applications, e.g. `{ segments: [['plant', 3]], other: 2 }`: the most frequent segments, most
+   * frequent first, each with its known number of requests.
+   */
+  readOutside() {
     const segments = [...this.#firstSegments].sort(([, a], [, b]) => b - a).slice(0, SHOWN_FIRST_SEGMENTS);
     return { segments, other: segments.reduce((left, [, count]) => left - count, this.outside) };
   }

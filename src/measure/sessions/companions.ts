@@ -13,37 +13,24 @@ export interface CompanionFields {
   fields(name: string): readonly string[];
 }
 
-export interface Companions {
-  /** Values of login cookies and path parameters, sorted; at most `MAX_LOGINS` + 1. Empty if none could be parsed. */
-  readonly logins: readonly string[];
-  /** Application keys besides Basic, or besides another key. */
-  readonly apiKeys: readonly string[];
-  readonly authorizations: readonly string[];
-}
-
 /** A request with more logins begins no unverified session. No browser keeps that many for one path. */
 export const MAX_LOGINS = 8;
 
 /** The path parameter of servlet containers (Jakarta Servlet 6.0 §7.1.3). */
 const SESSION_PARAMETER = 'jsessionid';
 
-/** Undefined for a credential alone. Cookies whose names contain `cookieName` count, as `JSESSIONIDSSO`, in any case. */
-export function companionsOf(request: CompanionFields, cookieName: string): Companions | undefined {
+/**
+ * Undefined for a credential alone. Cookies whose names contain `cookieName` count, as `JSESSIONIDSSO`, in any case.
+ * `logins`: values of login cookies and path parameters, sorted; at most `MAX_LOGINS` + 1. Empty if none could be parsed.
+ */
+export function companionsOf(request: CompanionFields, cookieName: string) {
   const name = cookieName.toLowerCase();
   const logins = new Set<string>();
-  const hasCookie = addCookies(logins, request.fields('cookie'), name);
+  const hasCookie = addValues(logins, request.fields('cookie').join(';'), name, COMMA);
   const hasParameter = addParameters(logins, request.target, name);
   const others = otherCredentialsOf(request);
   const hasOthers = others.apiKeys.length + others.authorizations.length > 0;
   return hasCookie || hasParameter || hasOthers ? { logins: [...logins].sort(), ...others } : undefined;
-}
-
-function addCookies(logins: Set<string>, lines: readonly string[], name: string): boolean {
-  let hasCookie = false;
-  for (const line of lines) {
-    hasCookie = addValues(logins, line, name, COMMA) || hasCookie;
-  }
-  return hasCookie;
 }
 
 /** Every path parameter counts as a companion, since we do not know which ones the server reads. */
@@ -89,7 +76,7 @@ function unquoted(value: string): string {
 }
 
 /** All except the one that names the user: the first `Authorization` if it is Basic, else the first application key. */
-function otherCredentialsOf(request: CompanionFields): Pick<Companions, 'apiKeys' | 'authorizations'> {
+function otherCredentialsOf(request: CompanionFields) {
   const authorizations = request.fields('authorization');
   const apiKeys = request.fields('x-api-key');
   const [named] = isBasic(authorizations[0]) ? authorizations : apiKeys;
@@ -107,3 +94,62 @@ export const BASIC = 'basic ';
 const SEMICOLON = 0x3b;
 const COMMA = 0x2c;
 const SLASH = 0x2f;
+
+/** More are of no use: a browser sends one for each path. */
+const MAX_COOKIES = 8;
+
+/**
+ * Values of the cookies called `name`, in order, without empty and invalid ones, of all lines (RFC 9113 §8.2.3). Read as
+ * by Tomcat's Rfc6265CookieProcessor.
+ */
+export function cookieValues(lines: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (const line of lines) {
+    for (let at = 0; at < line.length && values.length < MAX_COOKIES; ) {
+      const semicolon = line.indexOf(';', at);
+      const end = semicolon < 0 ? line.length : semicolon;
+      const value = valueIn(line, at, end, name);
+      if (value !== undefined && value !== '') values.push(value);
+      at = end + 1;
+    }
+  }
+  return values;
+}
+
+/** The value of the cookie `name=value` between `start` and `end`, which is invalid with some characters. */
+function valueIn(line: string, start: number, end: number, name: string): string | undefined {
+  const nameAt = afterBlanks(line, start, end);
+  if (!line.startsWith(name, nameAt)) return undefined;
+  const equalsAt = afterBlanks(line, nameAt + name.length, end);
+  if (equalsAt >= end || line.charCodeAt(equalsAt) !== EQUALS) return undefined;
+  let from = afterBlanks(line, equalsAt + 1, end);
+  let to = end;
+  while (to > from && isBlank(line.charCodeAt(to - 1))) to -= 1;
+  if (from < to && line.charCodeAt(from) === QUOTE) {
+    from += 1;
+    if (from < to && line.charCodeAt(to - 1) === QUOTE) to -= 1;
+  }
+  for (let at = from; at < to; at += 1) if (!isInValue(line.charCodeAt(at))) return undefined;
+  return line.slice(from, to);
+}
+
+function afterBlanks(line: string, start: number, end: number): number {
+  let at = start;
+  while (at < end && isBlank(line.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isBlank(unit: number): boolean {
+  return unit === SPACE || unit === TAB;
+}
+
+function isInValue(unit: number): boolean {
+  return unit > SPACE && unit !== QUOTE && unit !== COMMA && unit !== BACKSLASH && unit !== DELETE;
+}
+
+const TAB = 0x09;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const EQUALS = 0x3d;
+const BACKSLASH = 0x5c;
+const DELETE = 0x7f;

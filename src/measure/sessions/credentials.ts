@@ -7,9 +7,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
-import { detached } from '../../protocol/http1/text.ts';
-import { BASIC, type CompanionFields, companionsOf, isBasic } from './companions.ts';
-import { cookieValues } from './login-cookies.ts';
+import { decodeCredential, detached } from '../../protocol/http1/text.ts';
+import { BASIC, type CompanionFields, companionsOf, cookieValues, isBasic } from './companions.ts';
 
 /** The fields of a head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export type CredentialFields = Omit<CompanionFields, 'target'>;
@@ -31,16 +30,7 @@ export interface Identity {
 }
 
 /** A credential in a request that the server may have accepted for something else (companions.ts). */
-export interface Claim {
-  readonly identity: Identity;
-  /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
-  readonly key: string;
-  /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
-  readonly token: string;
-  readonly credentialToken: string;
-  /** Keyed hashes of the logins that came with it; see `Companions.logins`. */
-  readonly logins: readonly string[];
-}
+export type Claim = Readonly<NonNullable<ReturnType<Credentials['claimOf']>>>;
 
 /** The user name that HTTP states for a Comet message, and what verifies the name. */
 export interface StatedName {
@@ -102,7 +92,7 @@ export class Credentials {
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;
-    const user = decodeUser(Buffer.from(value, 'latin1'));
+    const user = decodeCredential(Buffer.from(value, 'latin1'));
     return { key: this.#hash('user', user), userName: sanitizeUserName(user) };
   }
 
@@ -165,7 +155,7 @@ export class Credentials {
   }
 
   /** The claim of an accepted request. Undefined when it names nobody, and for a credential alone, which is verified. */
-  claimOf(request: CompanionFields): Claim | undefined {
+  claimOf(request: CompanionFields) {
     const companions = hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
     if (companions === undefined) return undefined;
     const identity = this.identify(request);
@@ -175,8 +165,11 @@ export class Credentials {
     const companionsText = [...logins, '', ...apiKeys, '', ...authorizations].join('\n');
     return {
       ...{ identity, credentialToken },
+      /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
       key: this.#hash(authorizations.length > 0 ? 'claim-token' : 'claim', `${identity.key}\n${companionsText}`),
+      /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
       token: this.#hash('claim-token', `${credentialToken}\n${companionsText}`),
+      /** Keyed hashes of the logins that came with it. */
       logins: logins.map((login) => this.#hash('login', login)),
     };
   }
@@ -241,16 +234,7 @@ function parseBasicUser(authorization: string): string | undefined {
   if (!BASE64.test(base64)) return undefined;
   const bytes = Buffer.from(base64, 'base64');
   const colonAt = bytes.indexOf(COLON);
-  return colonAt < 0 ? undefined : decodeUser(bytes.subarray(0, colonAt));
-}
-
-/** The request does not name the charset: servers ask for UTF-8 (RFC 7617 §2.1), old clients send latin1. */
-function decodeUser(bytes: Buffer): string {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return bytes.toString('latin1');
-  }
+  return colonAt < 0 ? undefined : decodeCredential(bytes.subarray(0, colonAt));
 }
 
 /** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
@@ -262,6 +246,5 @@ export function sanitizeUserName(user: string): string {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const COLON = 0x3a;
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** A surrogate that was cut off from its pair at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;

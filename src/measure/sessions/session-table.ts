@@ -14,7 +14,7 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { AddressRate } from '../../limits/address-rate.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import type { Timer, TimerReading } from '../../metrics/timer.ts';
+import type { Timer } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import { type ClaimEntry, ClaimIndex, type ClaimLimit } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
@@ -53,7 +53,7 @@ interface SessionRow {
 
 export class SessionTable {
   readonly #clock: Clock;
-  readonly #created: Timer;
+  readonly created: Timer;
   readonly #sessionParts: SessionParts;
   readonly #metrics: MetricSet;
   /** Oldest session first. */
@@ -78,7 +78,7 @@ export class SessionTable {
     this.#clock = clock;
     this.#limits = readSessionLimits(config);
     this.#max = config.max;
-    this.#created = created;
+    this.created = created;
     this.#sessionParts = { clock, countsByType: this.#countsByType, createStatistics };
     this.#metrics = createSessionMetrics(created, () => this.size);
   }
@@ -113,10 +113,6 @@ export class SessionTable {
   countsByType(): Readonly<CountsByType> {
     this.sweep();
     return { ...this.#countsByType };
-  }
-
-  get created(): TimerReading {
-    return this.#created;
   }
 
   find(id: string): Session | undefined {
@@ -205,7 +201,7 @@ export class SessionTable {
     const row = this.#add(session, key);
     this.#remember(row, token);
     this.#nextEndNs = Math.min(this.#nextEndNs, start.atNs + this.#limits.idleNs);
-    if (start.isAdopted !== true) this.#created.update(start.creationNs);
+    if (start.isAdopted !== true) this.created.update(start.creationNs);
     return session;
   }
 
@@ -247,7 +243,7 @@ export class SessionTable {
     }
     yield {
       ...{ record: 'sessions', untracked: this.untracked, refusedClaims: this.refusedClaims },
-      ...{ created: this.#created.count, timer: this.#created.save() },
+      ...{ created: this.created.count, timer: this.created.save() },
     };
   }
 
@@ -265,7 +261,7 @@ export class SessionTable {
   load(saved: SavedRecord): void {
     this.untracked = saved.count('untracked');
     saved.record('refusedClaims').countsInto(this.refusedClaims);
-    this.#created.load(saved.record('timer'), saved.count('created'));
+    this.created.load(saved.record('timer'), saved.count('created'));
   }
 
   #add(session: Session, key: string): SessionRow {

@@ -1,8 +1,7 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { randomId } from '../../base/random-id.ts';
-import type { CountedCall } from '../../metrics/answer-log.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
-import type { NameCounts, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall, NameCounts, Statistics } from '../../metrics/statistics.ts';
 import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
@@ -10,21 +9,7 @@ export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
 
 export type CountsByType = Record<ConnectionType, number>;
 
-/** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
-export interface SessionEntry {
-  readonly id: string;
-  readonly createTime: string;
-  /** Null when the traffic does not contain it. */
-  readonly userName: string | null;
-  readonly connectionType: ConnectionType;
-  readonly lastActivityTime: string;
-  /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
-  readonly remoteAddress: string;
-  /** Ended calls of any kind, including the one that began the session. */
-  readonly requests: number;
-  /** Present only when the credential or the name is unverified. */
-  readonly verified?: false;
-}
+export type SessionEntry = Readonly<ReturnType<Session['toEntry']>>;
 
 export interface SessionStart {
   readonly userName: string | null;
@@ -200,15 +185,20 @@ export class Session {
     return Math.min(idleSinceNs + idleNs, this.goneSinceNs + goneNs);
   }
 
-  toEntry(): SessionEntry {
+  /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
+  toEntry() {
     return {
       id: this.id,
       createTime: new Date(this.#createdEpochMs).toISOString(),
+      /** Null when the traffic does not contain it. */
       userName: this.userName,
       connectionType: this.connectionType,
       lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
+      /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
       remoteAddress: this.#start.remoteAddress,
+      /** Ended calls of any kind, including the one that began the session. */
       requests: this.#requests,
+      // Present only when the credential or the name is unverified.
       ...(this.isVerified ? undefined : UNVERIFIED),
     };
   }

@@ -1,14 +1,13 @@
 /**
- * Is it the server, the network, a client, or the sidecar? The first rule that applies, in the order of
- * `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
- * docs/live-page.md lists them.
+ * Is it the server, the network, a client, or the sidecar? Each rule says its condition with the current figure, so that
+ * readers can check it. docs/live-page.md lists them.
  */
 import { formatCount, formatDuration, formatPercent, formatShare } from '../../base/figures.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
 import type { TargetReading } from '../record/call-targets.ts';
-import type { HungName } from '../record/hung-calls.ts';
-import { hungText, type MinuteCounts, type Rule, type VerdictCode } from './verdict.ts';
+import type { HungName } from '../record/running-calls.ts';
+import { hungText, type MinuteCounts, type Rule } from './evidence.ts';
 
 const MIN_FAULTS = 3;
 const ERROR_SHARE = 0.05;
@@ -80,7 +79,8 @@ export function endedCalls({ ok, clientErrors, errors, unanswered }: MinuteCount
   return ok + clientErrors + errors + unanswered;
 }
 
-export const RULES: Readonly<Record<VerdictCode, Rule>> = {
+/** In the order in which they are judged: the first that applies is the verdict. */
+export const RULES = {
   draining: ({ isLeaving, lifecycleState }) => ({
     applies: isLeaving,
     text: `Applies while the sidecar drains or stops. Now: ${lifecycleState}.`,
@@ -162,16 +162,6 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
     suspect: hung ?? undefined,
   }),
 
-  processors: ({ server }) => {
-    const used = compare(server?.cores, server?.process.processors, (cores) => cores.toFixed(2));
-    return {
-      applies: used.isNearlyFull,
-      text: `Applies when the server uses ${100 * NEARLY_ALL} % of its processors. Now: ${used.text}.`,
-      subject: 'server',
-      says: `The server: its JVM uses ${used.text} processors, so that calls wait for one.`,
-    };
-  },
-
   'calls-fail': ({ minute, worst }) => {
     const ended = endedCalls(minute);
     const failed = minute.errors + minute.unanswered;
@@ -212,6 +202,16 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       subject: 'server',
       says: `The server: a target is missed: ${now}${missed.length > 1 ? `, and ${formatCount(missed.length - 1)} more` : ''}.`,
       suspect: worst?.name.endsWith('*') === false ? { kind: worst.kind, name: worst.name } : undefined,
+    };
+  },
+
+  processors: ({ server }) => {
+    const used = compare(server?.cores, server?.process.processors, (cores) => cores.toFixed(2));
+    return {
+      applies: used.isNearlyFull,
+      text: `Applies when the server uses ${100 * NEARLY_ALL} % of its processors. Now: ${used.text}.`,
+      subject: 'server',
+      says: `The server: its JVM uses ${used.text} processors, so that calls wait for one.`,
     };
   },
 
@@ -295,4 +295,8 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       says: `No sign of trouble with the server, the network or a client: ${formatCount(ended)} ${ended === 1 ? 'call' : 'calls'} in the last minute, ${failed === 0 ? 'none' : formatCount(failed)} failed${p95Text}.`,
     };
   },
-};
+} satisfies Readonly<Record<string, Rule>>;
+
+export type VerdictCode = keyof typeof RULES;
+
+export const VERDICT_CODES = Object.keys(RULES) as VerdictCode[];

@@ -1,33 +1,26 @@
 /** Judges each application once a second, by what others have counted. The folder must not know HTTP. */
-import { type Clock, MS_PER_S } from '../../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import { gauge, info, type MetricDescription } from '../../base/metric-description.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { History } from '../history/history.ts';
 import type { Mark, UpstreamCondition } from '../history/marks.ts';
-import { type CallTargets, type CountedTarget, createTargetMinute } from '../record/call-targets.ts';
-import type { CallTotals } from '../record/call-totals.ts';
-import { findHung } from '../record/hung-calls.ts';
+import { type CountedTarget, createTargetMinute } from '../record/call-targets.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
-import type { SlowestCalls } from '../record/slowest-calls.ts';
+import { findHung, UNCONFIRMED } from '../record/running-calls.ts';
 import type { UnclassifiedRequests } from '../record/unclassified-requests.ts';
-import { ApplicationVerdict } from './application-verdict.ts';
 import {
   type Evidence,
+  hungText,
+  type Judgement,
   type MinuteCounts,
   SUBJECTS,
+  type Subject,
   type SuspectCall,
-  type Verdict,
-  type VerdictCode,
-} from './verdict.ts';
-
-export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
-  readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
-  readonly totals: CallTotals;
-  readonly targets: Pick<CallTargets, 'readings'>;
-}
+} from './evidence.ts';
+import { RULES, VERDICT_CODES, type VerdictCode } from './rules.ts';
 
 export interface VerdictSources {
-  readonly applications: readonly JudgedApplication[];
+  readonly applications: readonly RecordedApplication[];
   readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly condition: UpstreamCondition };
@@ -39,7 +32,7 @@ export interface VerdictSources {
 }
 
 interface Judged {
-  readonly application: JudgedApplication;
+  readonly application: RecordedApplication;
   readonly verdict: ApplicationVerdict;
   /** Ends a second, and returns what has been counted in the last 60. */
   readonly takeMinute: () => MinuteCounts;
@@ -128,7 +121,7 @@ export class Verdicts {
     return judged;
   }
 
-  #readCounts({ name, totals }: JudgedApplication): MinuteCounts {
+  #readCounts({ name, totals }: RecordedApplication): MinuteCounts {
     const { unclassified } = this.#sources;
     return { ...totals.counts, unclassified: unclassified.belowOf(name), misplaced: unclassified.misplaced.count };
   }
@@ -174,7 +167,7 @@ function createMinute(read: () => MinuteCounts): () => MinuteCounts {
 }
 
 /** Only outcomes that can give a name a metric: other names may be any text that a client sent. */
-function slowestOf({ slowest }: JudgedApplication): SuspectCall | undefined {
+function slowestOf({ slowest }: RecordedApplication): SuspectCall | undefined {
   return slowest.slowestSince(MINUTE_S).find(({ outcome }) => outcome === 'ok' || outcome === 'error');
 }
 
@@ -198,3 +191,91 @@ export const VERDICT_METRICS: readonly MetricDescription<Pick<Verdicts, 'all'>>[
     'code',
   ),
 ];
+
+/** E.g. `{ subject: 'server', code: 'calls-fail', text: 'The server: 12 % of the calls failed ...', ... }`. */
+export interface Verdict {
+  readonly subject: Subject;
+  readonly code: VerdictCode;
+  /** The call to look at first, e.g. `E.Boiler.Start`; null if the verdict is not about a call. */
+  readonly name: string | null;
+  readonly kind: string | null;
+  readonly text: string;
+  /** When this code became the verdict, in milliseconds since 1970. */
+  readonly sinceEpochMs: number;
+  readonly rules: readonly (Pick<Judgement, 'applies' | 'text'> & { readonly code: VerdictCode })[];
+  /** A hung call whose name no answer has confirmed, so that it may be any text that a client sent. */
+  readonly unconfirmed: SuspectCall | undefined;
+}
+
+/** A rule that no longer applies keeps the verdict for this long, so that the verdict does not flicker. */
+const KEPT_NS = 10 * NS_PER_S;
+
+/** Left at once: they say that nothing was found. */
+const WITHOUT_FINDING: ReadonlySet<VerdictCode> = new Set(['quiet', 'fine']);
+
+/** The verdict on one application. A rule higher in the order takes over at once, a lower one after `KEPT_NS`. */
+export class ApplicationVerdict {
+  readonly #clock: Clock;
+  /** Undefined before the first `judge`. */
+  current: Verdict | undefined;
+  #appliedNs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  judge(evidence: Evidence): Verdict {
+    const judged = VERDICT_CODES.map((code): Judgement & { readonly code: VerdictCode } => ({
+      code,
+      ...RULES[code](evidence),
+    }));
+    const first = judged.find(({ applies }) => applies) as (typeof judged)[number];
+    const rules = judged.map(({ code, applies, text }) => ({
+      code,
+      // `fine` applies only without any other rule, so that a reader of the rules sees one finding or none.
+      applies: code === 'fine' ? first.code === 'fine' : applies,
+      text,
+    }));
+    const nowNs = this.#clock.nowNs();
+    const before = this.current;
+    const { hung } = evidence;
+    const unconfirmed = hung?.p99 === null ? hung : undefined;
+    if (before !== undefined && first.code !== before.code && this.#isKept(before.code, first.code, nowNs)) {
+      this.current = { ...before, rules, unconfirmed: unconfirmed ?? before.unconfirmed };
+      return this.current;
+    }
+    this.#appliedNs = nowNs;
+    this.current = {
+      subject: first.subject,
+      code: first.code,
+      name: first.suspect?.name ?? null,
+      kind: first.suspect?.kind ?? null,
+      text: first.says,
+      sinceEpochMs: before?.code === first.code ? before.sinceEpochMs : this.#clock.epochMs(),
+      rules,
+      unconfirmed,
+    };
+    return this.current;
+  }
+
+  #isKept(before: VerdictCode, now: VerdictCode, nowNs: number): boolean {
+    if (WITHOUT_FINDING.has(before)) return false;
+    const isHigher = VERDICT_CODES.indexOf(now) < VERDICT_CODES.indexOf(before);
+    return !isHigher && nowNs - this.#appliedNs < KEPT_NS;
+  }
+}
+
+/** For readers without the role `sessions`: hides the name that no answer has confirmed. */
+export function withConfirmedNames(verdict: Verdict): Verdict {
+  const { unconfirmed, name, text, rules } = verdict;
+  if (unconfirmed === undefined) return verdict;
+  const hidden = (sentence: string) =>
+    sentence.replace(hungText(unconfirmed), () => hungText({ ...unconfirmed, name: UNCONFIRMED }));
+  return {
+    ...verdict,
+    unconfirmed: undefined,
+    name: name === unconfirmed.name ? UNCONFIRMED : name,
+    text: hidden(text),
+    rules: rules.map((rule) => ({ ...rule, text: hidden(rule.text) })),
+  };
+}

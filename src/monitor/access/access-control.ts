@@ -2,22 +2,19 @@
  * Checks credentials. A credential that was right before costs almost nothing. The time of a check does not reveal
  * whether a user name exists. A flood of wrong credentials does not lock out a right one (see `check`).
  */
+
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import QuickLRU from 'quick-lru';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import { addressKeyOf } from '../../limits/address-key.ts';
 import { MAX_ENTRIES, type TokenEntry, type UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
-import { FailureLimit } from './failure-limit.ts';
-import { createDecoy, isPassword, type PasswordHash } from './password-hash.ts';
+import { createDecoy, hashToken, isPassword, type PasswordHash } from './password-hash.ts';
 import { type Credential, parseAuthorization } from './presented.ts';
 import type { Reader } from './reader.ts';
-import { hashToken } from './token-hash.ts';
 
-/** What a request presents to identify its sender. */
 export interface Presented {
-  /** The unparsed `Authorization` field. */
   readonly authorization: string | undefined;
   /** The peer address of the connection, e.g. `127.0.0.1`; never from a header field, which any client can forge. */
   readonly address: string;
@@ -36,17 +33,6 @@ export type Verdict =
 
 type PasswordCredential = Extract<Credential, { kind: 'password' }>;
 
-/** Totals since the start. */
-export interface AccessCounts {
-  readonly wrong: number;
-  /** Requests answered with 429, or with 503 because the queue was full. */
-  readonly limited: number;
-  /** Of these, requests whose password was not verified. */
-  readonly unchecked: number;
-  /** Addresses with failures that were evicted for other addresses. */
-  readonly forgotten: number;
-}
-
 const MAX_PROVEN = 1_000;
 
 export class AccessControl {
@@ -57,10 +43,10 @@ export class AccessControl {
   readonly #verifications = new Map<string, Promise<Verdict>>();
   /** Never leaves the process, so fingerprints cannot be compared with anything else. */
   readonly #key = randomBytes(32);
-  /** Fingerprints of right passwords. */
   readonly #right = new QuickLRU<string, true>({ maxSize: MAX_ENTRIES });
   /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
   readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
+  /** `limited`: answered with 429, or with 503 because the queue was full; of these, `unchecked` were not verified. */
   readonly #counts = { wrong: 0, limited: 0, unchecked: 0 };
   #list: AccessList;
 
@@ -71,7 +57,8 @@ export class AccessControl {
     this.#limit = new FailureLimit(clock);
   }
 
-  get counts(): AccessCounts {
+  /** Of requests since the start. `forgotten`: addresses with failures that were evicted for other addresses. */
+  get counts() {
     return { ...this.#counts, forgotten: this.#limit.evicted };
   }
 
@@ -191,7 +178,7 @@ function known({ name, role }: Reader): Verdict {
   return { kind: 'known', reader: { name, role } };
 }
 
-export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
+export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>[] = [
   counter(
     'd2_sidecar_monitor_wrong_credentials_total',
     'Wrong credentials on the monitoring port.',
@@ -256,5 +243,46 @@ class VerificationQueue {
       const evicted = this.#others.shift() ?? this.#preferred.shift();
       evicted?.(false);
     });
+  }
+}
+
+/** Wrong credentials in a row that count as typing mistakes. */
+const BURST = 10;
+/** An address may fail once more after each of these intervals. */
+const REFILL_S = 6;
+/** About 1 MB of memory. */
+const MAX_ADDRESSES = 10_000;
+
+/** Counts wrong credentials by address. It only reports that an address has reached its limit. */
+export class FailureLimit {
+  readonly #clock: Clock;
+  /** When the failures of an address are all forgiven. The address that failed last is last. */
+  readonly #forgivenNs = new Map<string, number>();
+  evicted = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Seconds until the address may fail once more, at least 1; 0 if it may now. */
+  retryAfterS(address: string): number {
+    const excessS = this.#leftS(address) - (BURST - 1) * REFILL_S;
+    return excessS <= 0 ? 0 : Math.max(1, Math.ceil(excessS));
+  }
+
+  add(address: string): void {
+    // Capped at BURST, so that an hour of failures does not lengthen the wait.
+    const leftS = Math.min(BURST * REFILL_S, this.#leftS(address) + REFILL_S);
+    this.#forgivenNs.delete(address);
+    const [oldest] = this.#forgivenNs.keys();
+    if (this.#forgivenNs.size >= MAX_ADDRESSES && oldest !== undefined) {
+      this.#forgivenNs.delete(oldest);
+      this.evicted += 1;
+    }
+    this.#forgivenNs.set(address, this.#clock.nowNs() + leftS * NS_PER_S);
+  }
+
+  #leftS(address: string): number {
+    return Math.max(0, ((this.#forgivenNs.get(address) ?? 0) - this.#clock.nowNs()) / NS_PER_S);
   }
 }

@@ -4,9 +4,14 @@
  * secret.
  */
 import { ConfigError } from '../../base/errors.ts';
-import { PASSWORD_HASH_FORM, type PasswordHash, parsePasswordHash } from './password-hash.ts';
+import {
+  PASSWORD_HASH_FORM,
+  type PasswordHash,
+  parsePasswordHash,
+  parseTokenHash,
+  TOKEN_HASH_FORM,
+} from './password-hash.ts';
 import { isName, isRole, NAME_FORM, type Reader, ROLES } from './reader.ts';
-import { parseTokenHash, TOKEN_HASH_FORM } from './token-hash.ts';
 
 export interface UserEntry extends Reader {
   /** As in the file. Entries with equal text are the same credential. */

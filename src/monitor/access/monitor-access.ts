@@ -129,7 +129,6 @@ export class AccessClosed {
   }
 }
 
-/** The errno of `error` or of one of its causes. */
 function errnoOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && typeof cause.code === 'string' && ERRNO.test(cause.code)) return cause.code;

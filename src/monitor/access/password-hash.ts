@@ -1,5 +1,10 @@
-/** Password hashes: scrypt (RFC 7914), written as `scrypt$N$r$p$salt$hash` with salt and hash in base64. */
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+/**
+ * Hashes in the files of users and tokens: of a password by scrypt (RFC 7914), written as `scrypt$N$r$p$salt$hash` with
+ * salt and hash in base64; of a bearer token (RFC 6750) as `sha256$hash`. A token is 256 random bits, which nobody can
+ * guess. So one round of SHA-256 is enough, while passwords that people choose need scrypt.
+ */
+import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 
 /** Cost of one verification: memory is 128 * N * r bytes, time grows with N * r * p. */
 export interface ScryptCost {
@@ -29,7 +34,6 @@ const MIN_R = 8;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** Describes what `parsePasswordHash` accepts. */
 export const PASSWORD_HASH_FORM = 'scrypt$N$r$p$salt$hash as written by d2-sidecar passwd';
 
 export async function createPasswordHash(password: string, cost: ScryptCost = DEFAULT_COST): Promise<PasswordHash> {
@@ -65,11 +69,35 @@ export function createDecoy({ N, r, p }: ScryptCost): PasswordHash {
   return { N, r, p, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
 }
 
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
 function derive(password: string, salt: Buffer, { N, r, p }: ScryptCost): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    // OpenSSL needs a little more than 128 * N * r.
-    scrypt(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r }, (error, key) =>
-      error === null ? resolve(key) : reject(error),
-    );
-  });
+  // OpenSSL needs a little more than 128 * N * r.
+  return deriveKey(password, salt, HASH_BYTES, { N, r, p, maxmem: 2 * 128 * N * r });
+}
+
+const TOKEN_BYTES = 32;
+
+/** Lets people and secret scanners recognize a token. */
+const TOKEN_PREFIX = 'd2s_';
+
+export const TOKEN_HASH_FORM = 'sha256$hash as written by d2-sidecar passwd --token';
+
+/** `d2s_` and 43 characters of A-Z a-z 0-9 - _ */
+export function createToken(): string {
+  return TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+export function hashToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+export function formatTokenHash(tokenHash: Buffer): string {
+  return `sha256$${tokenHash.toString('base64')}`;
+}
+
+export function parseTokenHash(text: string): Buffer | undefined {
+  const match = /^sha256\$([A-Za-z0-9+/]+={0,2})$/.exec(text);
+  const bytes = Buffer.from(match?.[1] ?? '', 'base64');
+  return bytes.length === HASH_BYTES ? bytes : undefined;
 }

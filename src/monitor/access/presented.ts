@@ -2,12 +2,13 @@
  * Parses credentials from the `Authorization` field: Basic (RFC 7617) or Bearer (RFC 6750). It avoids regular
  * expressions, which would keep the last credential as `RegExp.input`.
  */
+import { decodeCredential } from '../../protocol/http1/text.ts';
+
 export type Credential =
   | { readonly kind: 'password'; readonly name: string; readonly password: string }
   | { readonly kind: 'token'; readonly token: string };
 
 const COLON = 0x3a;
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Undefined without a field, for another scheme, and for a malformed value: none of these can be a guess. */
 export function parseAuthorization(field: string | undefined): Credential | undefined {
@@ -31,7 +32,7 @@ export function parseAuthorization(field: string | undefined): Credential | unde
  * ones as latin1, and Unicode may write one letter in two ways (RFC 8265 §4.2 asks for NFC).
  */
 export function normalizePassword(bytes: Uint8Array): string {
-  return decode(bytes).normalize('NFC');
+  return decodeCredential(bytes).normalize('NFC');
 }
 
 function parseBasic(value: string): Credential | undefined {
@@ -39,13 +40,5 @@ function parseBasic(value: string): Credential | undefined {
   const colonAt = bytes.indexOf(COLON);
   if (colonAt === -1) return undefined;
   const password = normalizePassword(bytes.subarray(colonAt + 1));
-  return { kind: 'password', name: decode(bytes.subarray(0, colonAt)), password };
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return Buffer.from(bytes).toString('latin1');
-  }
+  return { kind: 'password', name: decodeCredential(bytes.subarray(0, colonAt)), password };
 }

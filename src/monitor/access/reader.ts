@@ -15,7 +15,6 @@ export function covers(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Describes what `isName` accepts. */
 export const NAME_FORM = 'a name of 1 to 64 of the characters A-Z a-z 0-9 . _ @ -';
 
 /** No colon, which ends the name in a line and in Basic credentials (RFC 7617 §2), and nothing to forge log lines. */

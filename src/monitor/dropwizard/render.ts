@@ -10,12 +10,10 @@ import type { MeterReading, MeterSnapshot } from '../../metrics/meter.ts';
 import type { CounterReading, Gauge, MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import type { Pieces } from '../json-pieces.ts';
-import { formatJavaDouble, formatJavaInteger, formatJsonText } from './java-text.ts';
 
 /** A constant of Dropwizard's JSON module in all releases 4.x; neither the library's version nor ours. */
 const VERSION = '4.0.0';
 
-/** Names that are read in one step. */
 const STEP_NAMES = 500;
 
 export interface RenderOptions {
@@ -24,18 +22,10 @@ export interface RenderOptions {
   readonly durationUnit: DurationUnit;
 }
 
-/** The whitespace of the compact or the indented form. */
-interface Blanks {
-  /** Before each name, by depth: section, metric, field. */
-  readonly section: string;
-  readonly metric: string;
-  readonly field: string;
-  readonly colon: string;
-  readonly documentEnd: string;
-  readonly emptySection: string;
-}
+type Blanks = Readonly<typeof COMPACT>;
 
-const COMPACT: Blanks = { section: '', metric: '', field: '', colon: ':', documentEnd: '', emptySection: '{}' };
+/** The whitespace of the compact or the indented form. Before each name, by depth: section, metric, field. */
+const COMPACT = { section: '', metric: '', field: '', colon: ':', documentEnd: '', emptySection: '{}' };
 const PRETTY: Blanks = {
   section: '\n  ',
   metric: '\n    ',
@@ -157,21 +147,14 @@ function meterFields(meter: MeterReading): MetricFields {
   return { count: formatJavaInteger(rates.count), ...rateFields(rates), units: '"events/second"' };
 }
 
+const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p999', 'stddev'] as const;
+
 export function timerFields(timer: TimerReading, unit: DurationUnit): MetricFields {
   const snapshot = timer.snapshot();
-  const formatDuration = (ns: number) => formatJavaDouble(ns * UNITS_PER_NS[unit]);
+  const fields: Record<string, string> = { count: formatJavaInteger(snapshot.count) };
+  for (const key of DURATIONS) fields[key] = formatJavaDouble(snapshot[key] * UNITS_PER_NS[unit]);
   return {
-    count: formatJavaInteger(snapshot.count),
-    max: formatDuration(snapshot.max),
-    mean: formatDuration(snapshot.mean),
-    min: formatDuration(snapshot.min),
-    p50: formatDuration(snapshot.p50),
-    p75: formatDuration(snapshot.p75),
-    p95: formatDuration(snapshot.p95),
-    p98: formatDuration(snapshot.p98),
-    p99: formatDuration(snapshot.p99),
-    p999: formatDuration(snapshot.p999),
-    stddev: formatDuration(snapshot.stddev),
+    ...fields,
     ...rateFields(snapshot.rates),
     duration_units: `"${unit}"`,
     rate_units: '"calls/second"',
@@ -186,4 +169,58 @@ function rateFields({ m15, m1, m5, mean }: MeterSnapshot): MetricFields {
     m5_rate: formatJavaDouble(m5),
     mean_rate: formatJavaDouble(mean),
   };
+}
+
+/** Formats numbers and strings as Jackson does in Java, so that answers equal those of the original library. */
+
+/**
+ * A double as `Double.toString` of Java writes it, always with a fraction: `21.0`, `1.0E7`, `9.241490000000001E-4`,
+ * `-0.0`. JSON has no NaN and no infinities. As in Jackson they become quoted strings: `"NaN"`, `"Infinity"`,
+ * `"-Infinity"`.
+ *
+ * The digits are JavaScript's: the shortest that read back as the same number. JDK 19 and later do the same; earlier
+ * ones write a few extreme numbers longer (2.0E23 as 1.9999999999999998E23, 5.0E-324 as 4.9E-324).
+ */
+export function formatJavaDouble(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`;
+  if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
+  const size = Math.abs(value);
+  if (size >= 1e-3 && size < 1e7) return Number.isInteger(value) ? `${value}.0` : String(value);
+  const text = value.toExponential();
+  const end = text.indexOf('e');
+  const digits = text.slice(0, end);
+  const exponent = text.slice(text.charAt(end + 1) === '+' ? end + 2 : end + 1);
+  return `${digits.includes('.') ? digits : `${digits}.0`}E${exponent}`;
+}
+
+/** An integer with all its digits. Cuts off a fraction; NaN and infinities become quoted strings. */
+export function formatJavaInteger(value: number): string {
+  if (!Number.isFinite(value)) return `"${value}"`;
+  // From 1e21 on, `String` would write an exponent.
+  return Number.isSafeInteger(value) ? String(value) : BigInt(Math.trunc(value)).toString();
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what JSON must escape (RFC 8259 §7).
+const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+const ALL_ESCAPED = new RegExp(ESCAPED, 'g');
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+/**
+ * A quoted JSON string as Jackson writes it to a stream: astral characters as two escapes, upper-case digits in
+ * escapes, all other characters from space on unchanged. `JSON.stringify` differs in the first two.
+ */
+export function formatJsonText(text: string): string {
+  return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, escapeUnit)}"` : `"${text}"`;
+}
+
+function escapeUnit(unit: string): string {
+  return SHORT_ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 }

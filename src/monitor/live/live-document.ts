@@ -6,7 +6,7 @@ import type { MemoryUsage } from '../../jvm/jvm-source.ts';
 import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import { type RecentCount, STEP_SECONDS } from '../../measure/history/steps.ts';
 import { allowanceUsedOf, type CountedTarget } from '../../measure/record/call-targets.ts';
-import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
+import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdicts.ts';
 import type { HistoryPoint as PagePoint, StepCalls, Target } from '../../page/live-data.ts';
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';

@@ -6,7 +6,6 @@ import { CALL_FIELDS, SESSION_FIELDS, toPlainText } from '../../base/definitions
 import { DESCRIPTION, type Schema } from './openapi.yaml';
 
 export interface DocumentOptions {
-  /** Version of the sidecar, e.g. `1.4.0`. */
   readonly version: string;
   /** Context paths without outer slashes, e.g. `smartWeb`; `''` is the root context. */
   readonly applications: readonly string[];
@@ -17,7 +16,6 @@ type Paths = (typeof DESCRIPTION)['paths'];
 /** Begins the paths that each application has. */
 const BASE = '{base}';
 
-/** The document as compact JSON. */
 export function createDocument({ version, applications }: DocumentOptions): string {
   const { 'x-shared': _shared, info, paths, components, ...rest } = DESCRIPTION;
   const { Session, Call, SlowCall } = components.schemas;

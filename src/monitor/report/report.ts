@@ -33,7 +33,6 @@ const HIDDEN = '[hidden]';
 export interface ReportSources {
   readonly config: Config;
   readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'verdicts' | 'createTables' | 'live'>;
-  /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
   readonly nextTurn?: NextTurn;
@@ -79,7 +78,7 @@ function reportPieces(sources: ReportSources, { system, process: reading, tables
     ['statistics', jsonObject(applications.map((one) => [one.name, statisticsPieces(one, config)]))],
     ['sessions', jsonObject(applications.map((one) => [one.name, sessionPieces(one, hasUsers)]))],
     // A segment of a path may name a person.
-    ['unclassified', json(hasUsers ? (monitored.live?.unclassified.readPaths() ?? []) : [])],
+    ['unclassified', json(hasUsers ? monitored.live.unclassified.readPaths() : [])],
   ]);
 }
 
@@ -235,7 +234,6 @@ async function readCgroup(): Promise<Record<string, string>> {
   return found;
 }
 
-/** Undefined if the file is missing or not readable. */
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

@@ -13,3 +13,14 @@ const WIDE = /[^\0-\xff]/;
 
 /** Up to this length, writing latin1 text costs less than writing a buffer made for it. */
 export const MAX_TEXT_BYTES = 4_096;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Requests do not name the charset: servers ask for UTF-8 (RFC 7617 §2.1), old clients send latin1. */
+export function decodeCredential(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return Buffer.from(bytes).toString('latin1');
+  }
+}

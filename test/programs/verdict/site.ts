@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { expect, type it, vi } from 'vitest';
-import type { VerdictCode } from '../../../src/measure/verdict/verdict.ts';
+import type { VerdictCode } from '../../../src/measure/verdict/rules.ts';
 import type { Verdict } from '../../../src/page/live-data.ts';
 import type { Defer } from '../../support/deferred.ts';
 import type { Chromium } from '../../support/page/browser.ts';

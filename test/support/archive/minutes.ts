@@ -1,7 +1,7 @@
 /** Minutes as `ApplicationHistory` ends them, made of durations, for tests of the history on disk. */
 import type { EndedMinute, HistoryPoint } from '../../../src/measure/history/application-history.ts';
 import type { NameRows } from '../../../src/measure/history/minute-record.ts';
-import { MinuteCalls } from '../../../src/metrics/minute-calls.ts';
+import { MinuteCalls } from '../../../src/metrics/call-counts.ts';
 
 export interface Called {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** What each rule of the verdict needs to apply. */
 import type { ServerState } from '../../../src/jvm/server-reading.ts';
-import type { Evidence, MinuteCounts } from '../../../src/measure/verdict/verdict.ts';
+import type { Evidence, MinuteCounts } from '../../../src/measure/verdict/evidence.ts';
 
 const NONE: MinuteCounts = {
   ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },

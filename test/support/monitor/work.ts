@@ -3,9 +3,9 @@
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import { CallTargets } from '../../../src/measure/record/call-targets.ts';
 import { CallTotals } from '../../../src/measure/record/call-totals.ts';
+import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
-import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
 import { ManualClock } from '../clock.ts';
 
 /** Microseconds to read one of each, including its share of sorting and writing. */
@@ -75,8 +75,8 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
     gauges: new Map([['sessions.active', gauge(sessions)]]),
     timers: new Map([['sessions.created', timer]]),
   };
-  const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
-  const application: MonitoredApplication = {
+  const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0, foldListeners: new Set() };
+  const application = {
     name: 'smartWeb',
     running: { size: 0, oldest: () => [], byName: () => [] },
     slowest: { slowest: () => [] },
@@ -100,7 +100,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
       entries: () => entriesOf(sessions, clock),
     },
   };
-  return { clock, application };
+  return { clock, application: application as unknown as RecordedApplication };
 }
 
 function metricsOf(clock: ManualClock) {

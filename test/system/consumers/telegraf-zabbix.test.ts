@@ -1,9 +1,11 @@
 /** The values that Telegraf and Zabbix read from a real sidecar, by the paths of the shipped configurations. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { SUBJECTS, VERDICT_CODES } from '../../../src/measure/verdict/verdict.ts';
+import { SUBJECTS } from '../../../src/measure/verdict/evidence.ts';
+import { VERDICT_CODES } from '../../../src/measure/verdict/rules.ts';
 import {
   PASSWORD,
   ROOT,

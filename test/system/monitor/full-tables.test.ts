@@ -7,14 +7,9 @@ import type { RecordedApplication } from '../../../src/measure/record/recorded-a
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { DurationSteps } from '../../../src/metrics/duration-steps.ts';
 import type { MetricSet } from '../../../src/metrics/metric-set.ts';
+import type { Statistics } from '../../../src/metrics/statistics.ts';
 import { renderMetrics } from '../../../src/monitor/dropwizard/render.ts';
-import type {
-  LiveSession,
-  Monitored,
-  MonitoredApplication,
-  MonitoredLive,
-  MonitoredStatistics,
-} from '../../../src/monitor/monitored.ts';
+import type { LiveSession, Monitored, MonitoredApplication, MonitoredLive } from '../../../src/monitor/monitored.ts';
 import { parseRows } from '../../../src/page/rows.ts';
 import { available, createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
@@ -80,7 +75,7 @@ const LONG = { timeout: 120_000 };
 it('answers over full tables equal those that are written at once, also if all are asked together', LONG, async () => {
   const { id = '' } = [...table.entries()].find(({ userName }) => userName?.includes('Z')) ?? {};
   const session = table.find(id) as Session;
-  const setsOf = ({ rpc, sba, object }: MonitoredStatistics) => [rpc.metrics(), sba.metrics(), object.metrics()];
+  const setsOf = ({ rpc, sba, object }: Statistics) => [rpc.metrics(), sba.metrics(), object.metrics()];
   const list = [...table.entries()];
   expect(list).toHaveLength(SESSIONS);
   const answers: readonly (readonly [path: string, text: string, accept?: string])[] = [
@@ -134,7 +129,7 @@ const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 const sources = createSources();
 const openSteps = () => new DurationSteps();
 const { rpc, sba, object } = work.application.statistics;
-const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object };
+const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object } as unknown as Statistics;
 const history = new History(
   {
     ...sources,
@@ -253,7 +248,7 @@ async function openEndless() {
   }
   const { application } = createWork({ rpcs: 1, objects: 1, sessions: 1 });
   const sessions = { ...application.sessions, entries };
-  const server = await openMonitor(await monitoredWith({ ...application, sessions }));
+  const server = await openMonitor(await monitoredWith({ ...application, sessions } as unknown as RecordedApplication));
   return { server, ended: once(ends, 'end').then(() => taken) };
 }
 

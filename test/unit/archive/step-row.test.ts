@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { coarsen, decodeStep, encodeStep, merge, NO_CALLS, STEP_COLUMNS } from '../../../src/archive/step-row.ts';
-import { MinuteCalls } from '../../../src/metrics/minute-calls.ts';
+import { MinuteCalls } from '../../../src/metrics/call-counts.ts';
 
 const US = 1_000;
 

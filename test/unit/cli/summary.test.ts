@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { TargetOfMonth } from '../../../src/archive/summarize.ts';
+import type { TargetOfMonth } from '../../../src/archive/compare.ts';
 import { formatSummary } from '../../../src/cli/summary.ts';
 
 const DAY_S = 86_400;

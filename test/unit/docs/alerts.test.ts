@@ -1,7 +1,7 @@
 /** docs/alerts.md shows the message of each verdict as this program makes it. */
 import { expect, it } from 'vitest';
 import type { AlertMessage } from '../../../src/export/alerts/message.ts';
-import { VERDICT_CODES } from '../../../src/measure/verdict/verdict.ts';
+import { VERDICT_CODES } from '../../../src/measure/verdict/rules.ts';
 import { readDocument } from '../../support/docs/documents.ts';
 import { openAlerts } from '../../support/export/alerts/stand.ts';
 import { RULES } from '../../support/measure/verdict-evidence.ts';

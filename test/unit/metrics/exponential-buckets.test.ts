@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ExponentialBuckets } from '../../../src/metrics/exponential-buckets.ts';
+import { ExponentialBuckets } from '../../../src/metrics/duration-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { Random } from '../../support/fuzz/random.ts';
 

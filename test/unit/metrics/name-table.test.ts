@@ -4,7 +4,7 @@ import { History } from '../../../src/measure/history/history.ts';
 import type { CallStatistics } from '../../../src/metrics/call-statistics.ts';
 import { nameBytes } from '../../../src/metrics/name-table.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../src/metrics/statistics.ts';
-import { formatJsonText } from '../../../src/monitor/dropwizard/java-text.ts';
+import { formatJsonText } from '../../../src/monitor/dropwizard/render.ts';
 import { escapeLabelValue } from '../../../src/monitor/prometheus/exposition.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { ManualClock } from '../../support/clock.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
-import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
+import type { CallCounts } from '../../../src/metrics/call-counts.ts';
 import { Meter } from '../../../src/metrics/meter.ts';
 import { type CounterReading, emptyMetricSet, type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
 import type { ApplicationStatistics, Statistics } from '../../../src/metrics/statistics.ts';
@@ -247,7 +247,7 @@ it('the timers made on request forget after the same window, but not their bucke
   expect([timer.snapshot().max, timer.durations?.cumulative().at(-1)]).toEqual([0, 1]);
 });
 
-const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => {
+const plain = ({ ok, clientErrors, errors, durations }: CallCounts) => {
   return [ok, clientErrors, errors, durations.cumulative().at(-1) ?? 0];
 };
 
@@ -258,7 +258,7 @@ it('the counts of calls hold each call once, by its outcome, agree with meter an
   rpc.recordFailed('E.A');
   rpc.recordRefused('E.A', 2 * MS);
   clock.advanceS(3_600);
-  expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
+  expect(plain(rpc.countsByName.get('E.A') as CallCounts)).toEqual([2, 1, 4, 6]);
   expect(rpc.countsByName.get('E.A')?.late).toBe(5);
   const { timers, meters } = rpc.metrics();
   expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);

@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { LoopDelay } from '../../../src/monitor/loop-delay.ts';
-import { readProcess } from '../../../src/monitor/process-reading.ts';
+import { LoopDelay, readProcess } from '../../../src/monitor/process-reading.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 it('LoopDelay counts how much later than its interval a timer ran', () => {

@@ -6,9 +6,9 @@ import { Alerts } from '../../../../src/export/alerts/alerts.ts';
 import type { AlertMessage } from '../../../../src/export/alerts/message.ts';
 import { type Channel, SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { EndedMinute } from '../../../../src/measure/history/application-history.ts';
-import type { SlowEntry } from '../../../../src/measure/record/slowest-calls.ts';
-import { ApplicationVerdict } from '../../../../src/measure/verdict/application-verdict.ts';
-import type { Evidence } from '../../../../src/measure/verdict/verdict.ts';
+import type { SlowEntry } from '../../../../src/measure/record/running-calls.ts';
+import type { Evidence } from '../../../../src/measure/verdict/evidence.ts';
+import { ApplicationVerdict } from '../../../../src/measure/verdict/verdicts.ts';
 import { ManualClock } from '../../clock.ts';
 import { evidence, HUNG, minute } from '../../measure/verdict-evidence.ts';
 

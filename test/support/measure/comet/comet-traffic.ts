@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
-import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
 import type { RecorderConfig } from '../../../../src/measure/record/recorded-application.ts';
-import type { Ending, Exchange, TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
-import { COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
+import { COMPLETED, type Ending, type Exchange, type TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import type { ManualClock } from '../../clock.ts';
 import { clientText, text } from '../../protocol/websocket/frames.ts';
 import { testComet, testSessions } from '../../wire/test-config.ts';

@@ -1,10 +1,15 @@
 import type { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
 import type { RecorderConfig } from '../../../../src/measure/record/recorded-application.ts';
 import { Recorder } from '../../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
-import type { ClientConnection, Ending, Exchange } from '../../../../src/proxy/exchange/exchange.ts';
-import { CANCELLED, COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
+import {
+  CANCELLED,
+  type ClientConnection,
+  COMPLETED,
+  type Ending,
+  type Exchange,
+} from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
 import { ManualClock } from '../../clock.ts';

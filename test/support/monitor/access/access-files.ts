@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
   createPasswordHash,
+  createToken,
   formatPasswordHash,
+  formatTokenHash,
+  hashToken,
   type ScryptCost,
 } from '../../../../src/monitor/access/password-hash.ts';
-import { createToken, formatTokenHash, hashToken } from '../../../../src/monitor/access/token-hash.ts';
 
 /** The smallest accepted value, so that tests are quick: about 70 ms. */
 export const CHEAP: ScryptCost = { N: 16_384, r: 8, p: 1 };

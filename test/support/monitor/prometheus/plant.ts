@@ -75,13 +75,13 @@ export async function createPlant({
   );
   const [application] = sidecar.recorder.applications.values();
   if (application === undefined) throw new Error('no application');
-  const { health, applications, sidecar: seen, verdicts } = sidecar.monitored;
+  const { applications, sidecar: seen, ...rest } = sidecar.monitored;
   const jvmSources = {
     jvm: jvm.state.kind === 'available' ? jvm.state.reading : undefined,
     jvmSource: jvm.reads === undefined ? undefined : (jvm as Required<MonitoredJvm>),
   };
-  const monitored: Omit<Monitored, 'live' | 'catchUp'> = {
-    ...{ health, jvm, verdicts },
+  const monitored: Monitored = {
+    ...{ ...rest, jvm },
     applications: replaced.applications ?? applications,
     sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
     createTables: (process) =>

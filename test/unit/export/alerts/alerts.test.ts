@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createTable } from '../../../../src/base/metric-description.ts';
 import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
-import type { SlowEntry } from '../../../../src/measure/record/slowest-calls.ts';
+import type { SlowEntry } from '../../../../src/measure/record/running-calls.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { DOWN, NotingChannel, openAlerts, playChanges } from '../../../support/export/alerts/stand.ts';
 import { HUNG, minute } from '../../../support/measure/verdict-evidence.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CometRoutes } from '../../../../src/measure/classify/comet-route.ts';
+import { CometRoutes } from '../../../../src/measure/classify/comet-classifier.ts';
 
 const routes = new CometRoutes(['plant', 'plant/north', 'Čistička'], 'api/cometd', 'j_security_check');
 

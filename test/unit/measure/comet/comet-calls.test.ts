@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../support/measure/record/traffic.ts';

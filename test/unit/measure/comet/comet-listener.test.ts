@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
 import { CometTraffic, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 
 function traffic(listener?: CometListener): CometTraffic {

@@ -6,6 +6,7 @@ import { createTable } from '../../../../src/base/metric-description.ts';
 import { APPLICATION_METRICS } from '../../../../src/measure/record/application-metrics.ts';
 import { CallTargets } from '../../../../src/measure/record/call-targets.ts';
 import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
+import type { RecordedApplication } from '../../../../src/measure/record/recorded-application.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
 import { renderMetrics } from '../../../../src/monitor/dropwizard/render.ts';
 import { renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
@@ -41,7 +42,7 @@ it.each([
       running: { size: 0, byName: () => [] },
       totals: new CallTotals(),
       targets: new CallTargets(systemClock),
-    }));
+    })) as unknown as RecordedApplication[];
     for (const { statistics } of applications) {
       for (let i = 0; i < 10_100; i += 1) {
         const name = nameOf(i);

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { findHung, hideUnconfirmedName } from '../../../../src/measure/record/hung-calls.ts';
-import type { RunningName } from '../../../../src/measure/record/running-calls.ts';
+import { findHung, hideUnconfirmedName, type RunningName } from '../../../../src/measure/record/running-calls.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
 import { NameBudget } from '../../../../src/metrics/name-table.ts';
 import { Timer } from '../../../../src/metrics/timer.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SlowOutcome } from '../../../../src/measure/record/call-totals.ts';
-import { type RunningCall, RunningCalls } from '../../../../src/measure/record/running-calls.ts';
-import { SlowestCalls } from '../../../../src/measure/record/slowest-calls.ts';
+import { type RunningCall, RunningCalls, SlowestCalls } from '../../../../src/measure/record/running-calls.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const S = 1e9;
@@ -48,7 +47,7 @@ it('the calls that run are shown up to a number, the oldest of them', () => {
   for (let at = 1; at <= 50; at += 1) calls.add(callOf(`C${at}`, at));
   expect(named(calls, 3)).toEqual(['C0', 'C1', 'C2']);
   expect(calls.size).toBe(51);
-  calls.remove(first);
+  calls.delete(first);
   expect([named(calls, 3), calls.size]).toEqual([['C1', 'C2', 'C3'], 50]);
 });
 

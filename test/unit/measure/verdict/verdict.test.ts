@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { ApplicationVerdict } from '../../../../src/measure/verdict/application-verdict.ts';
-import { type Evidence, VERDICT_CODES, withConfirmedNames } from '../../../../src/measure/verdict/verdict.ts';
+import type { Evidence } from '../../../../src/measure/verdict/evidence.ts';
+import { VERDICT_CODES } from '../../../../src/measure/verdict/rules.ts';
+import { ApplicationVerdict, withConfirmedNames } from '../../../../src/measure/verdict/verdicts.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { cores, evidence, HUNG, minute, RULES, server, targets } from '../../../support/measure/verdict-evidence.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { FailureLimit } from '../../../../src/monitor/access/failure-limit.ts';
+import { FailureLimit } from '../../../../src/monitor/access/access-control.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 let clock: ManualClock;

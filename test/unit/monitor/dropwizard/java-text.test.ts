@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatJavaDouble, formatJavaInteger, formatJsonText } from '../../../../src/monitor/dropwizard/java-text.ts';
+import { formatJavaDouble, formatJavaInteger, formatJsonText } from '../../../../src/monitor/dropwizard/render.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
 

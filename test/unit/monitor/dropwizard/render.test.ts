@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest';
 import { type CounterReading, emptyMetricSet, type Gauge, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
-import { formatJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
-import { type RenderOptions, renderMetrics, timerFields } from '../../../../src/monitor/dropwizard/render.ts';
+import {
+  formatJavaDouble,
+  type RenderOptions,
+  renderMetrics,
+  timerFields,
+} from '../../../../src/monitor/dropwizard/render.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
 import { metricsOfSample, reduced } from './sample-document.ts';
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { LogRing } from '../../../../src/base/log-ring.ts';
 import type { Config } from '../../../../src/config/config.ts';
+import type { RecordedApplication } from '../../../../src/measure/record/recorded-application.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import { createReport, type ReportSources } from '../../../../src/monitor/report/report.ts';
 import { createPlant, MS } from '../../../support/monitor/prometheus/plant.ts';
@@ -37,7 +38,7 @@ const SESSION: SessionEntry = {
 async function plantWith(entries: readonly SessionEntry[]) {
   const { application } = createWork({ rpcs: 1, objects: 1, sessions: entries.length });
   const sessions = { ...application.sessions, entries: () => entries };
-  return await createPlant({ applications: [{ ...application, sessions }] });
+  return await createPlant({ applications: [{ ...application, sessions } as unknown as RecordedApplication] });
 }
 
 it('a report has all of its parts', async () => {

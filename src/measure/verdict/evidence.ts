@@ -2,51 +2,11 @@ import type { ServerState } from '../../jvm/server-reading.ts';
 import type { UpstreamCondition } from '../history/marks.ts';
 import type { TargetReading } from '../record/call-targets.ts';
 import type { CallTotals } from '../record/call-totals.ts';
-import { type HungName, UNCONFIRMED } from '../record/hung-calls.ts';
+import type { HungName } from '../record/running-calls.ts';
 
 export const SUBJECTS = ['server', 'network', 'client', 'sidecar', 'nobody', 'unknown'] as const;
 
 export type Subject = (typeof SUBJECTS)[number];
-
-/** In the order in which they are judged: the first that applies is the verdict. */
-export const VERDICT_CODES = [
-  'draining',
-  'own-certificate',
-  'upstream-tls',
-  'upstream-unreachable',
-  'deadlock',
-  'no-threads',
-  'descriptors',
-  'hung-calls',
-  'calls-fail',
-  'calls-late',
-  'target-missed',
-  'processors',
-  'garbage-collection',
-  'calls-slow',
-  'clients-slow',
-  'clients-leave',
-  'not-classified',
-  'quiet',
-  'fine',
-] as const;
-
-export type VerdictCode = (typeof VERDICT_CODES)[number];
-
-/** E.g. `{ subject: 'server', code: 'calls-fail', text: 'The server: 12 % of the calls failed ...', ... }`. */
-export interface Verdict {
-  readonly subject: Subject;
-  readonly code: VerdictCode;
-  /** The call to look at first, e.g. `E.Boiler.Start`; null if the verdict is not about a call. */
-  readonly name: string | null;
-  readonly kind: string | null;
-  readonly text: string;
-  /** When this code became the verdict, in milliseconds since 1970. */
-  readonly sinceEpochMs: number;
-  readonly rules: readonly (Pick<Judgement, 'applies' | 'text'> & { readonly code: VerdictCode })[];
-  /** A hung call whose name no answer has confirmed, so that it may be any text that a client sent. */
-  readonly unconfirmed: SuspectCall | undefined;
-}
 
 export interface SuspectCall {
   readonly kind: string;
@@ -100,21 +60,6 @@ export interface Judgement {
 }
 
 export type Rule = (evidence: Evidence) => Judgement;
-
-/** For readers without the role `sessions`: hides the name that no answer has confirmed. */
-export function withConfirmedNames(verdict: Verdict): Verdict {
-  const { unconfirmed, name, text, rules } = verdict;
-  if (unconfirmed === undefined) return verdict;
-  const hidden = (sentence: string) =>
-    sentence.replace(hungText(unconfirmed), () => hungText({ ...unconfirmed, name: UNCONFIRMED }));
-  return {
-    ...verdict,
-    unconfirmed: undefined,
-    name: name === unconfirmed.name ? UNCONFIRMED : name,
-    text: hidden(text),
-    rules: rules.map((rule) => ({ ...rule, text: hidden(rule.text) })),
-  };
-}
 
 export function hungText({ kind, name }: SuspectCall): string {
   return `${kind} ${name} hangs`;
