@@ -28,7 +28,7 @@ export class LogOutput {
   readonly #stream: () => OutputStream;
   /** Created with the first line: most loggers of a test never write one. */
   #sink: Sink | undefined;
-  #lost = 0;
+  lostLines = 0;
   #unreported = 0;
   #onRecovered: ((lost: number) => void) | undefined;
 
@@ -36,10 +36,6 @@ export class LogOutput {
   constructor(fd: number, stream: () => OutputStream) {
     this.#fd = fd;
     this.#stream = stream;
-  }
-
-  get lostLines(): number {
-    return this.#lost;
   }
 
   /** `listener` is called once lines can be written again, with the number of lines dropped in between. */
@@ -62,7 +58,7 @@ export class LogOutput {
 
   readonly #onOutcome: OnOutcome = (isWritten) => {
     if (!isWritten) {
-      this.#lost += 1;
+      this.lostLines += 1;
       this.#unreported += 1;
       return;
     }

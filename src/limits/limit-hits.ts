@@ -52,7 +52,7 @@ export class LimitHits {
   readonly #clock: Clock;
   readonly #logger: Logger;
   /** All keys exist from the start, so that a first hit is a step and not a new series. */
-  readonly #counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
+  readonly counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
   readonly #loggedNs = new Map<LimitKey, number>();
 
   constructor(clock: Clock, logger: Logger) {
@@ -60,18 +60,14 @@ export class LimitHits {
     this.#logger = logger;
   }
 
-  get counts(): ReadonlyMap<LimitKey, number> {
-    return this.#counts;
-  }
-
   countOf(key: LimitKey): number {
-    return this.#counts.get(key) ?? 0;
+    return this.counts.get(key) ?? 0;
   }
 
   /** Call once per request or connection that the limit was applied to. */
   hit(key: LimitKey): void {
     const hits = this.countOf(key) + 1;
-    this.#counts.set(key, hits);
+    this.counts.set(key, hits);
     const warning = WARNINGS[key];
     if (warning === undefined) return;
     const nowNs = this.#clock.nowNs();

@@ -64,15 +64,11 @@ export class ReadingShare {
   readonly #recent = new RecentTime();
   readonly #recentCatchUps = new RecentTime();
   #isScheduled = false;
-  #waitingBytes = 0;
+  waitingBytes = 0;
 
   constructor(parts: ReadingShareParts) {
     this.#parts = parts;
     this.#schedule = parts.schedule ?? ((run, delayMs) => void setTimeout(run, delayMs).unref());
-  }
-
-  get waitingBytes(): number {
-    return this.#waitingBytes;
   }
 
   /**
@@ -122,7 +118,7 @@ export class ReadingShare {
   #hasRoom(lane: Lane | undefined): boolean {
     const bytes = lane?.bytes ?? 0;
     if (bytes < FREE_WAITING_BYTES) return true;
-    return bytes < MAX_WAITING_BYTES && this.#waitingBytes < 2 * MAX_WAITING_BYTES;
+    return bytes < MAX_WAITING_BYTES && this.waitingBytes < 2 * MAX_WAITING_BYTES;
   }
 
   #laneOf(key: () => string): Lane | undefined {
@@ -148,7 +144,7 @@ export class ReadingShare {
     const lane = this.#lanes.get(key) ?? { queue: [], bytes: 0 };
     lane.queue.push(waiting);
     lane.bytes += waiting.bytes;
-    this.#waitingBytes += waiting.bytes;
+    this.waitingBytes += waiting.bytes;
     this.#lanes.set(key, lane);
     this.#scheduleRun();
   }
@@ -209,7 +205,7 @@ export class ReadingShare {
     if (isMore) return;
     lane.queue.shift();
     lane.bytes -= bytes;
-    this.#waitingBytes -= bytes;
+    this.waitingBytes -= bytes;
   }
 }
 

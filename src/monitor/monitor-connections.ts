@@ -10,7 +10,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
-import { addressKeyOf } from '../limits/address-key.ts';
+import { addressKeyOf } from '../limits/address-counts.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
 import type { LoopShare } from './loop-share.ts';
 

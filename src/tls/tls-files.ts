@@ -4,8 +4,7 @@ import type { SecureContext } from 'node:tls';
 import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, describeFileError, isReadableByAll, readRegularFile } from '../base/trusted-file.ts';
-import { createContext, readAuthorities } from './authorities.ts';
-import { LastResult } from './last-result.ts';
+import { createContext, LastResult, readAuthorities } from './authorities.ts';
 import { describeValidity, type OwnCertificate } from './own-certificate.ts';
 import { ENCRYPTED_KEY, formatCertificates, formatPrivateKey, readCertificates, readPrivateKey } from './pem.ts';
 import { TLS_POLICY } from './policy.ts';
@@ -91,7 +90,7 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
     if (pfx.includes('-----BEGIN ')) {
       throw new ConfigError(`${where}:1: is PEM, expected PKCS #12: name it in certFile and keyFile`);
     }
-    const { readPkcs12 } = await import('./pkcs12.ts');
+    const { readPkcs12 } = await import('./encrypted-files.ts');
     const read = () => readPkcs12(where, pfx, passphrase);
     const { cert: own, key: open } = await opened.of([where, pfx, passphrase ?? ''], read);
     return { cert: own, key: open, ca, warnings };
@@ -99,7 +98,7 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
   if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
   const where = nameOf(files, 'keyFile');
   const open = async () => {
-    const { openEncryptedKey } = await import('./encrypted-key.ts');
+    const { openEncryptedKey } = await import('./encrypted-files.ts');
     const text = await openEncryptedKey(where, key, passphrase);
     return { key: formatPrivateKey(readPrivateKey(where, text, passphrase)) };
   };

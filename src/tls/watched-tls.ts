@@ -11,7 +11,7 @@ import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
-import { LastResult } from './last-result.ts';
+import { LastResult } from './authorities.ts';
 import type { OwnCertificate } from './own-certificate.ts';
 import { TLS_POLICY } from './policy.ts';
 import {

@@ -1,6 +1,5 @@
-import { addressKeyOf } from '../../limits/address-key.ts';
-import { parseCallbackQuery, selectRequestTexts } from '../../protocol/bayeux/request-body.ts';
-import { selectResponseText } from '../../protocol/bayeux/response-body.ts';
+import { addressKeyOf } from '../../limits/address-counts.ts';
+import { parseCallbackQuery, selectRequestTexts, selectResponseText } from '../../protocol/bayeux/request-body.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { BodyReading } from './body-reading.ts';

@@ -1,4 +1,5 @@
 /** Messages in HTTP requests: the body of a POST (`long-polling`), or the query of a GET (`callback-polling`). */
+
 import { readParameters } from './parameters.ts';
 
 /** The function that the response calls when the request names none. */
@@ -13,7 +14,7 @@ const MAX_FORM_CHARS = 65_536;
  * ignore it.
  */
 export function selectRequestTexts(contentType: string | undefined, body: string): readonly string[] {
-  if (!isForm(contentType)) return isJson(body) ? [body] : readForm(body);
+  if (contentType === undefined || !FORM.test(contentType)) return isJson(body) ? [body] : readForm(body);
   const texts = readForm(body);
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
@@ -40,9 +41,29 @@ function isJson(body: string): boolean {
   return JSON_START.test(body);
 }
 
-function isForm(contentType: string | undefined): boolean {
-  return contentType !== undefined && FORM.test(contentType);
-}
-
 const JSON_START = /^[ \t\r\n]*[[{]/;
 const FORM = /^[ \t]*application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
+
+/**
+ * The JSON text of a response's body. With `callback` the body may be a call of that function, `cb([...]);`, after a
+ * comment, with which servers make it a script and nothing else. Comment and semicolon are optional. The Bayeux
+ * Protocol 1.0, "The callback-polling response messages".
+ */
+export function selectResponseText(body: string, callback: string | undefined): string {
+  // Servers send errors without the call of the function; some send everything without it.
+  return callback === undefined ? body : (argumentOf(body, callback) ?? body);
+}
+
+/** The text between the parentheses; undefined if the text is not a call of `callback`. */
+function argumentOf(body: string, callback: string): string | undefined {
+  let text = body.trim();
+  if (text.startsWith('/*')) {
+    const commentEnd = text.indexOf('*/', 2);
+    if (commentEnd < 0) return undefined;
+    text = text.slice(commentEnd + 2).trimStart();
+  }
+  if (!text.startsWith(callback)) return undefined;
+  text = text.slice(callback.length).trimStart();
+  if (text.endsWith(';')) text = text.slice(0, -1).trimEnd();
+  return text.length > 2 && text.startsWith('(') && text.endsWith(')') ? text.slice(1, -1) : undefined;
+}

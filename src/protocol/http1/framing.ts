@@ -1,4 +1,4 @@
-import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, LF, QUOTE, SPACE, TAB, TOKEN } from './characters.ts';
+import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, isBlank, LF, QUOTE, TOKEN } from './field-summary.ts';
 
 /** How the end of a message's body is found (RFC 9112 §6.3). */
 export type Framing =
@@ -283,8 +283,4 @@ function afterExtension(byte: number): State | undefined {
   if (byte === SEMICOLON) return 'extension-first';
   if (isBlank(byte)) return 'extension-end';
   return byte === CR ? 'size-lf' : undefined;
-}
-
-function isBlank(byte: number): boolean {
-  return byte === SPACE || byte === TAB;
 }

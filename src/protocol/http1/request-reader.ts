@@ -1,9 +1,8 @@
-import { CR, findHeadEnd, LF } from './characters.ts';
+import { CR, findHeadEnd, LF } from './field-summary.ts';
+import { twinKey, withoutUpgrade } from './forwarded.ts';
 import { BodyReader, MALFORMED, MORE } from './framing.ts';
-import { withoutUpgrade } from './head-edits.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
-import { TrailerFilter } from './trailer-filter.ts';
 
 const NOTHING = Buffer.alloc(0);
 const HEAD = 'HEAD ';
@@ -169,12 +168,46 @@ export class RequestReader {
       this.unread = bytes.subarray(end);
       taken = bytes.subarray(0, end);
     }
-    return this.#trailers === undefined ? taken : this.#withoutTrailers(this.#trailers, taken);
-  }
-
-  #withoutTrailers(filter: TrailerFilter, taken: Buffer): Buffer {
+    if (this.#trailers === undefined) return taken;
     const { trailerStart } = this.#body;
     if (trailerStart === MORE) return taken;
-    return Buffer.concat([taken.subarray(0, trailerStart), filter.filter(taken.subarray(trailerStart))]);
+    return Buffer.concat([taken.subarray(0, trailerStart), this.#trailers.filter(taken.subarray(trailerStart))]);
+  }
+}
+
+/** Removes lines from a trailer section that arrives in any pieces. Holds back no more than the beginning of a name. */
+export class TrailerFilter {
+  /** Keys as of `twinKey`. */
+  readonly #removed: ReadonlySet<string>;
+  readonly #maxName: number;
+  /** The beginning of a line whose name is not known yet. */
+  #held = '';
+  #state: 'name' | 'pass' | 'remove' = 'name';
+
+  constructor(removed: ReadonlySet<string>) {
+    this.#removed = removed;
+    this.#maxName = Math.max(...[...removed].map(({ length }) => length));
+  }
+
+  /** `bytes` are of the section, which a `ChunkedReader` has accepted. Returns those to pass on now. */
+  filter(bytes: Buffer): Buffer {
+    let passed = '';
+    for (const character of bytes.toString('latin1')) {
+      if (this.#state === 'name') {
+        const isKnown = character === ':' || character === '\r' || this.#held.length > this.#maxName;
+        if (isKnown && this.#removed.has(twinKey(this.#held))) this.#state = 'remove';
+        else if (isKnown) {
+          this.#state = 'pass';
+          passed += this.#held + character;
+        } else this.#held += character;
+        continue;
+      }
+      if (this.#state === 'pass') passed += character;
+      if (character === '\n') {
+        this.#state = 'name';
+        this.#held = '';
+      }
+    }
+    return Buffer.from(passed, 'latin1');
   }
 }

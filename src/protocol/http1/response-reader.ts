@@ -1,5 +1,16 @@
-import { CR, FIELD_VALUE, findHeadEnd, LF, SPACE, TOKEN } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
+import {
+  ABSENT,
+  CR,
+  FIELD_VALUE,
+  type FieldSummary,
+  findHeadEnd,
+  HeadText,
+  LF,
+  readFields,
+  SPACE,
+  TOKEN,
+  UNCLEAR,
+} from './field-summary.ts';
 import { BodyReader, CHUNKED, type Framing, lengthFraming, MALFORMED, MORE, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 interface ResponseHead {
@@ -122,7 +133,8 @@ export class ResponseReader {
     const start = this.end;
     this.end = end;
     this.interimStatus = head.status;
-    if (isInterim(head.status)) return undefined;
+    // The final response is still to come (RFC 9110 §15.2).
+    if (head.status < 200) return undefined;
     this.interimStatus = 0;
     this.head = head;
     this.headStart = start;
@@ -231,31 +243,15 @@ export function parseResponseHead(
 /**
  * A response head for observers. Parsed a second time, so that a connection without observers keeps no head in memory.
  */
-export class ResponseHeadFields {
+export class ResponseHeadFields extends HeadText {
   readonly status: number;
-  readonly #text: string;
-  readonly #lineStarts: number[] = [];
 
   constructor(status: number, text: string) {
+    const lineStarts: number[] = [];
+    readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length, lineStarts);
+    super(text, lineStarts);
     this.status = status;
-    this.#text = text;
-    readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length, this.#lineStarts);
   }
-
-  /** Value of the first field of that lower-case name, without surrounding whitespace. */
-  field(name: string): string | undefined {
-    return fieldValue(this.#text, this.#lineStarts, name);
-  }
-
-  /** As `field`, for all fields of that name, in order. */
-  fields(name: string): readonly string[] {
-    return fieldValues(this.#text, this.#lineStarts, name);
-  }
-}
-
-/** Whether the final response is still to come (RFC 9110 §15.2). */
-function isInterim(status: number): boolean {
-  return status < 200;
 }
 
 function startsWithVersion(bytes: Uint8Array, start: number): boolean {

@@ -81,9 +81,9 @@ export function connectionsFor(descriptors: number): number {
  * calls fail, and the monitoring port cannot say why.
  */
 export function capByDescriptors(maxConnections: number, logger: Logger): number {
-  const limit = readMaxDescriptors();
-  if (limit === undefined || connectionsFor(limit) >= maxConnections) return maxConnections;
+  const limit = readMaxDescriptors() ?? Number.POSITIVE_INFINITY;
   const connections = connectionsFor(limit);
+  if (connections >= maxConnections) return maxConnections;
   const needed = maxConnections * DESCRIPTORS_PER_CONNECTION;
   if (limit < needed) {
     logger.warn(

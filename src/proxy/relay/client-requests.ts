@@ -1,5 +1,5 @@
 import { ClientTurn } from '../../limits/heavy-work.ts';
-import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
+import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
@@ -8,10 +8,10 @@ import type { RelayServices } from './client-link.ts';
 /** Interval between checks of a late head that waits for its turn. */
 const LATE_HEAD_MS = 1_000;
 
-export interface RequestsOwner extends HeadWaiter {
+export interface RequestsOwner {
   /** The turn of the connection has come: `next` may have a head. */
   onTurn(): void;
-  refuseAndClose(status: 408, limit: 'timeouts.head'): void;
+  refuseAndClose(status: 408 | 503, limit: 'timeouts.head' | 'limits.memoryBytes'): void;
 }
 
 /**
@@ -91,14 +91,16 @@ export class ClientRequests {
 
   #keep(isIdle: boolean, shared?: Buffer): void {
     this.#request.copyIfShared(shared);
-    if (this.#account.keep(this.#request.keptBytes, isIdle ? this.#owner : undefined)) return;
-    if (isIdle) this.#owner.onHeadEvicted();
+    if (this.#account.keep(this.#request.keptBytes, isIdle ? this.#onEvicted : undefined)) return;
+    if (isIdle) this.#onEvicted();
     else {
       this.#services.reporter.hits.hit('limits.memoryBytes');
       this.#clear();
       this.isOverfull = true;
     }
   }
+
+  readonly #onEvicted = (): void => this.#owner.refuseAndClose(503, 'limits.memoryBytes');
 
   /** Whether the client must not be read now. `isBusy`: a whole request is being answered. */
   mustPause(isBusy: boolean): boolean {

@@ -7,11 +7,11 @@ import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import { formatForwardedHead } from '../../protocol/http1/forwarded.ts';
-import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
+import { type Http1RequestHead, REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
-import { encodeProblem, encodeRefusal, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
+import { encodeProblem, encodeRefusal, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
@@ -86,10 +86,6 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
 
   onTurn(): void {
     if (!this.toClient.isClosing) this.#goOn();
-  }
-
-  onHeadEvicted(): void {
-    this.refuseAndClose(503, 'limits.memoryBytes');
   }
 
   #takeNext(): void {
@@ -283,7 +279,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
   /** The end of the request is unknown, so it is the last on its connection. */
   #refuseFault(fault: RequestFault, isHead: boolean): void {
     this.#services.reporter.noteRefused(fault);
-    this.#answerAndClose(encodeRefusal(FAULT_STATUSES[fault], isHead));
+    this.#answerAndClose(encodeRefusal(REQUEST_FAULTS[fault], isHead));
   }
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */

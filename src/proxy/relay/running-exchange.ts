@@ -1,6 +1,5 @@
-import { withForwardedHead } from '../../protocol/http1/forwarded.ts';
+import { withDrainNotice, withForwardedHead } from '../../protocol/http1/forwarded.ts';
 import type { Framing } from '../../protocol/http1/framing.ts';
-import { withDrainNotice } from '../../protocol/http1/head-edits.ts';
 import { PayloadReader } from '../../protocol/http1/payload-reader.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
@@ -133,25 +132,23 @@ export class RunningExchange {
   }
 
   #observeResponse(): void {
+    const { exchange } = this;
     const { response } = this.#parts;
-    if (response.headEnd > 0) this.#observeHead(response);
+    const { head } = response;
+    if (response.headEnd > 0 && head !== undefined) {
+      const reporter = this.#reporter;
+      if (exchange.wantsResponse) reporter.response(exchange, new ResponseHeadFields(head.status, response.headText));
+      if (exchange.responseObserver !== undefined) {
+        this.#responsePayload = new PayloadReader(head.framing, this.#maxTrailerBytes, (payload) => {
+          reporter.responseBytes(exchange, payload);
+        });
+      }
+    }
     this.#responsePayload?.read(response.bytes, response.bodyStart, response.end);
   }
 
   observeResponseEnd(): void {
     if (this.#isObserved) this.#reporter.responseEnd(this.exchange);
-  }
-
-  #observeHead(response: ResponseReader): void {
-    const { exchange } = this;
-    const reporter = this.#reporter;
-    const { head } = response;
-    if (head === undefined) return;
-    if (exchange.wantsResponse) reporter.response(exchange, new ResponseHeadFields(head.status, response.headText));
-    if (exchange.responseObserver === undefined) return;
-    this.#responsePayload = new PayloadReader(head.framing, this.#maxTrailerBytes, (payload) => {
-      reporter.responseBytes(exchange, payload);
-    });
   }
 
   /** The client sends its body after a 100 (RFC 9110 §10.1.1). */

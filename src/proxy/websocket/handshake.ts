@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { RequestAccount } from '../../limits/request-memory.ts';
 import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
+import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { encodeProblem, upstreamProblem } from '../exchange/problem.ts';
@@ -9,11 +9,10 @@ import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-f
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
-import { fieldsByName, fieldsOfHead, formatHead, membersOf, viewHead } from './fields.ts';
+import { fieldsByName, fieldsOfHead, formatHead, membersOf, passRefusal, viewHead } from './fields.ts';
+import { endTogether, observeTunnel, PAUSED_BYTES, withoutProxyListeners } from './open-tunnel.ts';
 import { callWebSocket, type ProxyServer } from './proxy.ts';
 import { ReadAhead } from './read-ahead.ts';
-import { passRefusal } from './refusal.ts';
-import { endTogether, observeTunnel, PAUSED_BYTES, withoutProxyListeners } from './tunnel.ts';
 
 export interface HandshakeListener {
   /** The upstream has accepted and the pipes are set up, before any byte has passed. The handshake is over. */
