@@ -30,17 +30,13 @@ export class LogOutput {
   #sink: Sink | undefined;
   lostLines = 0;
   #unreported = 0;
-  #onRecovered: ((lost: number) => void) | undefined;
+  /** Called once lines can be written again, with the number of lines dropped in between. */
+  onRecovered: ((lost: number) => void) | undefined;
 
   /** `fd`: 1 or 2. `stream` returns Node's own stream for it, and is called only if needed. */
   constructor(fd: number, stream: () => OutputStream) {
     this.#fd = fd;
     this.#stream = stream;
-  }
-
-  /** `listener` is called once lines can be written again, with the number of lines dropped in between. */
-  whenRecovered(listener: (lost: number) => void): void {
-    this.#onRecovered = listener;
   }
 
   /** Never throws and never waits. `line` ends with its line feed. */
@@ -65,7 +61,7 @@ export class LogOutput {
     if (this.#unreported === 0) return;
     const lost = this.#unreported;
     this.#unreported = 0;
-    this.#onRecovered?.(lost);
+    this.onRecovered?.(lost);
   };
 }
 

@@ -35,7 +35,7 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
     output.write(line);
   };
   const logger = pino(options, { write });
-  output.whenRecovered((lost) => logger.warn({ lost }, 'log lines were lost: they could not be written'));
+  output.onRecovered = (lost) => logger.warn({ lost }, 'log lines were lost: they could not be written');
   const own = { lostLines: { get: () => output.lostLines }, recent: { value: recent } };
   return Object.defineProperties(logger, own) as typeof logger & LeveledLogger;
 }

@@ -318,7 +318,7 @@ export class Sidecar {
       this.#hosts = createHostCheck(config);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure(createAdmission(config));
-      this.#upstream.reconfigure(config.upstream);
+      this.#upstream.connectTimeoutMs = config.upstream.connectTimeoutMs;
       this.dispatcher.reconfigure(selectDispatcherOptions(config), selectTrafficOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };

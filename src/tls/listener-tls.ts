@@ -62,7 +62,7 @@ export class ListenerTls {
 
   serverOptions(handshakeTimeoutMs: number): TlsOptions {
     return {
-      ...this.files.options,
+      ...this.files.material.options,
       ALPNProtocols: [...ALPN_PROTOCOLS],
       handshakeTimeout: handshakeTimeoutMs,
       requestCert: this.#clientAuth !== 'none',

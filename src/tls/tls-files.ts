@@ -39,11 +39,18 @@ export interface TlsTexts {
   readonly warnings: readonly string[];
 }
 
+/** To notice a change. */
+export function contentOf({ cert, key, ca }: TlsTexts): string {
+  return JSON.stringify([cert, key, ca]);
+}
+
 export interface TlsMaterial {
+  /** What the files contain; undefined for a stand-in certificate. */
+  readonly content: string | undefined;
   /** For `server.setSecureContext` and similar calls; contains the whole policy. */
   readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };
   readonly secureContext: SecureContext;
-  /** Undefined without one. */
+  /** Undefined without one, and while the stand-in certificate is used. */
   readonly certificate: OwnCertificate | undefined;
   /** Messages for the log, e.g. that every user can read the key. */
   readonly warnings: readonly string[];
@@ -145,7 +152,7 @@ export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock:
     // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
     throw new ConfigError(`${section}: certificate and key cannot be used: ${describeFileError(cause)}`, { cause });
   });
-  return { options, secureContext, certificate, warnings, warnOfTime };
+  return { content: contentOf(texts), options, secureContext, certificate, warnings, warnOfTime };
 }
 
 async function readFile(

@@ -2,9 +2,6 @@
 
 import { readParameters } from './parameters.ts';
 
-/** The function that the response calls when the request names none. */
-export const DEFAULT_CALLBACK = 'jsonpcallback';
-
 /** Longest form that is read: parsing a form costs more than parsing JSON, and only old clients send forms. */
 const MAX_FORM_CHARS = 65_536;
 
@@ -19,17 +16,13 @@ export function selectRequestTexts(contentType: string | undefined, body: string
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
 
-export interface CallbackRequest {
-  /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated. */
-  readonly callback: string;
-  /** As `selectRequestTexts`; never empty. */
-  readonly texts: readonly string[];
-}
-
-/** The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: no `message`. */
-export function parseCallbackQuery(query: string): CallbackRequest | undefined {
+/**
+ * The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: no `message`.
+ * `callback`: the function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated.
+ */
+export function parseCallbackQuery(query: string) {
   const [texts = [], callbacks = []] = readParameters(query, ['message', 'jsonp']);
-  return texts.length === 0 ? undefined : { callback: callbacks[0] || DEFAULT_CALLBACK, texts };
+  return texts.length === 0 ? undefined : { callback: callbacks[0] || 'jsonpcallback', texts };
 }
 
 function readForm(body: string): readonly string[] {

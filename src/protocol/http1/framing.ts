@@ -33,7 +33,7 @@ export class BodyReader {
   }
 
   /** The reader of the current chunked body; after `MALFORMED` it describes the fault. */
-  get chunked(): Pick<ChunkedReader, 'part' | 'isTooLarge'> | undefined {
+  get chunked(): Pick<ChunkedReader, 'part' | 'isTooLarge' | 'trailerStart'> | undefined {
     return this.#framing === 'chunked' ? this.#chunked : undefined;
   }
 
@@ -61,10 +61,6 @@ export class BodyReader {
         if (to > from) this.#hasContent = true;
         return MORE;
     }
-  }
-
-  get trailerStart(): number {
-    return this.#framing === 'chunked' ? (this.#chunked as ChunkedReader).trailerStart : MORE;
   }
 
   #readLength(from: number, to: number): number {

@@ -149,17 +149,16 @@ export class RequestReader {
     this.#skipped = 0;
     this.unread = NOTHING;
     this.#body.begin(head.framing);
-    const taken = this.#readBody(bytes, head.text.length);
+    const taken = this.continue(bytes, head.text.length);
     if (this.unread.length === 0) this.#store = undefined;
     return taken;
   }
 
-  /** Takes further bytes of the current request and returns those up to its end; undefined if they are malformed. */
-  continue(chunk: Buffer): Buffer | undefined {
-    return this.#readBody(chunk, 0);
-  }
-
-  #readBody(bytes: Buffer, from: number): Buffer | undefined {
+  /**
+   * Takes further bytes of the current request, whose body begins or goes on at `from`. Returns those up to its end;
+   * undefined if they are malformed.
+   */
+  continue(bytes: Buffer, from = 0): Buffer | undefined {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;
     this.isDone = end !== MORE;
@@ -169,7 +168,7 @@ export class RequestReader {
       taken = bytes.subarray(0, end);
     }
     if (this.#trailers === undefined) return taken;
-    const { trailerStart } = this.#body;
+    const trailerStart = this.#body.chunked?.trailerStart ?? MORE;
     if (trailerStart === MORE) return taken;
     return Buffer.concat([taken.subarray(0, trailerStart), this.#trailers.filter(taken.subarray(trailerStart))]);
   }

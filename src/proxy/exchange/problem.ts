@@ -52,13 +52,10 @@ export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause
 
 /** The answer to a request that is refused. It is always the last on its connection. */
 export function encodeRefusal(status: RequestProblemStatus, isHead = false): Buffer {
-  return encodeProblem(requestProblem(status), { isHead, isLast: true });
-}
-
-export function requestProblem(status: RequestProblemStatus): Problem {
   // RFC 9209 §2.3: our own limit, or the request's fault.
   const error = status === 503 ? 'http_request_denied' : 'http_request_error';
-  return new Problem(status, REQUEST_PROBLEMS[status], { members: { error }, fields: formatProxyStatus(error) });
+  const parts = { members: { error }, fields: formatProxyStatus(error) };
+  return encodeProblem(new Problem(status, REQUEST_PROBLEMS[status], parts), { isHead, isLast: true });
 }
 
 function createCodedProblem(

@@ -71,7 +71,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
   }
 
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
-    const sinceNs = this.#requests.beginRead(bytes);
+    const sinceNs = this.#requests.turn.beginRead(bytes);
     this.#readBuffer = buffer;
     if (this.request.isDone) this.request.append(bytes);
     else {
@@ -96,7 +96,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     }
     const head = this.#requests.next();
     if (head === undefined) {
-      if (this.toClient.hasEnded && !this.#requests.isWaiting) this.#close();
+      if (this.toClient.hasEnded && !this.#requests.turn.isWaiting) this.#close();
     } else if (typeof head === 'string') this.#refuseFault(head, this.request.isNextHead);
     else if (head.fieldCount > this.#services.options.maxFields) {
       this.refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
@@ -121,7 +121,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     if (exchange.isObserved) running.observe(head.framing, options.headBytes);
     this.#closesWithUpstream = head.isHttp10;
     const passed = this.request.begin(head, options.replacedFields);
-    if (!this.request.isDone && head.field('expect') !== undefined) running.expectContinue();
+    if (!this.request.isDone && head.field('expect') !== undefined) running.expectsContinue = true;
     this.#passRequest(passed, head);
   }
 

@@ -47,7 +47,8 @@ export class RunningExchange {
   #requestPayload: PayloadReader | undefined;
   #responsePayload: PayloadReader | undefined;
   #maxTrailerBytes = 0;
-  #expectsContinue = false;
+  /** The client sends its body after a 100 (RFC 9110 §10.1.1). */
+  expectsContinue = false;
 
   constructor(exchange: Exchange, { method, isHttp10, isLast }: Http1RequestHead, parts: RelayParts) {
     this.exchange = exchange;
@@ -93,7 +94,7 @@ export class RunningExchange {
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
     if (headEnd > 0) this.#responseCame();
     else if (interimStatus === 100) {
-      this.#expectsContinue = false;
+      this.expectsContinue = false;
       this.bodyPassed();
     }
     const canGoOn = this.#writeResponse(bytes, buffer);
@@ -151,14 +152,9 @@ export class RunningExchange {
     if (this.#isObserved) this.#reporter.responseEnd(this.exchange);
   }
 
-  /** The client sends its body after a 100 (RFC 9110 §10.1.1). */
-  expectContinue(): void {
-    this.#expectsContinue = true;
-  }
-
   /** Bytes of the body came. `bodyPassed` follows. */
   bodyCame(): void {
-    this.#expectsContinue = false;
+    this.expectsContinue = false;
     if (this.#parts.response.head === undefined) this.#clientWaitEnded();
   }
 
@@ -166,7 +162,7 @@ export class RunningExchange {
   bodyPassed(): void {
     const { request, response, toUpstream } = this.#parts;
     if (request.isDone || response.head !== undefined || this.isRefused) return;
-    if (!toUpstream.isFull && !this.#expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
+    if (!toUpstream.isFull && !this.expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
   }
 
   #responseCame(): void {

@@ -9,7 +9,7 @@ import { ALPN_PROTOCOLS, certificateName, indicatedName } from '../../tls/policy
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
-import { classifyUpstreamFailure, tlsReasonOf } from '../exchange/upstream-failure.ts';
+import { tlsReasonOf } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { DialOptions } from './shared-lookup.ts';
 
@@ -76,30 +76,22 @@ export class UpstreamTls {
       host,
       port,
       ...dialOptions,
-      secureContext: this.files.secureContext,
+      secureContext: this.files.material.secureContext,
       servername: indicatedName(name),
       checkServerIdentity: (_host: string, certificate: PeerCertificate) => tls.checkServerIdentity(name, certificate),
       rejectUnauthorized: this.#config.verify,
       ALPNProtocols: [...ALPN_PROTOCOLS],
     } as tls.ConnectionOptions);
-    let hasConnected = false;
-    let isSecure = false;
-    socket.on('connect', () => {
-      hasConnected = true;
-      socket.setNoDelay(true);
-    });
-    socket.on('secureConnect', () => {
-      isSecure = true;
-    });
-    socket.on('error', (cause) => {
-      const { code } = classifyUpstreamFailure(cause, isSecure ? 'wait' : hasConnected ? 'handshake' : 'connect');
-      if (code === 'D2S_ERR_UPSTREAM_TLS') this.#onFailed(tlsReasonOf(cause));
-    });
+    socket.on('connect', () => socket.setNoDelay(true));
     return socket;
   }
 
-  /** Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text from the peer's certificate. */
-  #onFailed(reason: string): void {
+  /**
+   * A connection has failed at its TLS. Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text
+   * from the peer's certificate.
+   */
+  noteFailure(cause: unknown): void {
+    const reason = tlsReasonOf(cause);
     this.#failed += 1;
     const nowNs = this.#clock.nowNs();
     const intervalNs = reason === this.#loggedReason ? SAME_REASON_INTERVAL_NS : LOG_INTERVAL_NS;

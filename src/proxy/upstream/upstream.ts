@@ -3,7 +3,7 @@
 import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
-import type { Config, HostPort } from '../../config/config.ts';
+import type { HostPort } from '../../config/config.ts';
 import { HeavyWork } from '../../limits/heavy-work.ts';
 import { classifyUpstreamFailure, reasonOf, tlsReasonOf, type UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
@@ -29,8 +29,6 @@ export type Reachability =
 /** What is wrong although the last attempt may have succeeded: a lack of descriptors, ports or memory here, or of TLS. */
 type Obstacle = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
 
-type TimeLimit = Pick<Config['upstream'], 'connectTimeoutMs'>;
-
 interface UpstreamParts {
   readonly tls?: UpstreamTls | undefined;
   readonly outages?: OutageRecord | undefined;
@@ -49,24 +47,25 @@ export class Upstream {
   readonly #outages: OutageRecord | undefined;
   readonly #buffers: ReadBuffers;
   readonly #names: SharedLookup;
-  #connectTimeoutMs: number;
+  /** A reload may change it. */
+  connectTimeoutMs: number;
   reachability: Reachability = { kind: 'unknown' };
   #shortage: Obstacle | undefined;
   #missingTls: Obstacle | undefined;
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
-  constructor(options: HostPort & TimeLimit, clock: Clock, { tls, outages }: UpstreamParts = {}) {
+  constructor(
+    options: HostPort & { readonly connectTimeoutMs: number },
+    clock: Clock,
+    { tls, outages }: UpstreamParts = {},
+  ) {
     this.#outages = outages;
     this.#address = options;
-    this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
     this.#buffers = new ReadBuffers(new HeavyWork(clock));
     this.#names = new SharedLookup(clock);
     this.#tls = tls;
-  }
-
-  reconfigure({ connectTimeoutMs }: TimeLimit): void {
-    this.#connectTimeoutMs = connectTimeoutMs;
   }
 
   /** For the verdict: `reachability`, or what is wrong beside it. */
@@ -77,7 +76,7 @@ export class Upstream {
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
   connect(listener?: UpstreamListener): UpstreamConnection {
-    return this.#open(this.#connectTimeoutMs, this, listener);
+    return this.#open(this.connectTimeoutMs, this, listener);
   }
 
   #open(
@@ -100,13 +99,13 @@ export class Upstream {
 
   /** Opens and closes a connection within `upstream.connectTimeout`, TLS included; what happens changes `reachability`. */
   tryConnection(): Promise<boolean> {
-    return this.#dial(this.#connectTimeoutMs, true);
+    return this.#dial(this.connectTimeoutMs, true);
   }
 
   /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
   async tryTls(): Promise<void> {
     if (this.#tls !== undefined || this.reachability.kind === 'unreachable') return;
-    const limitMs = this.#connectTimeoutMs;
+    const limitMs = this.connectTimeoutMs;
     const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
     const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
     this.#missingTls = isTls ? { kind: 'unreachable', sinceEpochMs, reason: 'TLS_EXPECTED', isTls } : undefined;
