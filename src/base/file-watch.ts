@@ -82,9 +82,7 @@ export abstract class FileWatch {
     this.#unusable += 1;
   }
 
-  /**
-   * Logs an error once, and only if it persists: while a pair of files is being replaced, one does not match the other.
-   */
+  /** Logs an error once, and only if it persists: while a pair of files is replaced, one does not match the other. */
   #onError(what: string): void {
     if (this.#lastError?.what !== what) this.#lastError = { what, sightings: 0 };
     this.#lastError.sightings += 1;

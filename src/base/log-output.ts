@@ -77,10 +77,7 @@ function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome
   return new DirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
 }
 
-/**
- * Opens the same device once more, with O_NONBLOCK. That flag belongs to each opening, and the existing one is shared
- * with other processes, for example a shell.
- */
+/** Opens the same device again, with O_NONBLOCK: other processes, e.g. a shell, share the existing opening. */
 function withoutWaiting(fd: number): number {
   try {
     return openSync(`${platform.procPath}/self/fd/${fd}`, constants.O_WRONLY | platform.noWaitFlags);

@@ -62,10 +62,7 @@ export async function readRegularFile(
   }
 }
 
-/**
- * The text of a file that people write, without the byte order mark of Windows editors. Throws UntrustedFileError for
- * UTF-16.
- */
+/** Text that people wrote, without the byte order mark of Windows editors. Throws UntrustedFileError for UTF-16. */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
@@ -119,10 +116,7 @@ function kindOf(stats: Stats): string {
   return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'of an unknown kind';
 }
 
-/**
- * Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. Rejects like
- * `openTrusted`.
- */
+/** Follows the path as the kernel does, and checks each link. Absent parts stay. Rejects like `openTrusted`. */
 export async function resolveTrusted(file: string): Promise<Resolved> {
   if (platform.userId() === undefined) return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();

@@ -13,9 +13,7 @@ export function addressKeyOf(address: string): string {
   return groups.map((group) => group.toString(16)).join(':');
 }
 
-/**
- * Counts open connections per client address. Only addresses with a connection have an entry, which bounds the size.
- */
+/** Counts open connections per address. Only addresses with a connection have an entry, which bounds the size. */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
   /** Maximum connections per address; 0: any number. A lower limit closes no open connection. */

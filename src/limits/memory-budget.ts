@@ -27,9 +27,7 @@ function noBytes(): Record<MemoryKind, number> {
 }
 
 export class MemoryBudget {
-  /**
-   * A reload may change it. If the new value is below `usedBytes`, every `take` is refused until enough is given back.
-   */
+  /** A reload may change it. Below `usedBytes`, every `take` is refused until enough is given back. */
   maxBytes: number;
   /** Bytes kept now. */
   readonly used = noBytes();

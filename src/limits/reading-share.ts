@@ -16,11 +16,9 @@ const PAUSE_MS = 5;
 const MAX_STEP_NS = 20 * NS_PER_MS;
 /** Maximum age of `readUpToNs`. */
 const MAX_LAG_NS = 60_000 * NS_PER_MS;
-/**
- * Maximum bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
- * `FREE_WAITING_BYTES` always has room.
- */
+/** Bytes that wait in one lane at most, as counted by `keep`; in all lanes twice as much. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** A lane below this always has room. */
 const FREE_WAITING_BYTES = 64 * 1024;
 /** Charged for each waiting `runAfter`, which keeps an exchange or a WebSocket. */
 const RUN_AFTER_BYTES = 2_048;
@@ -29,10 +27,7 @@ const RUN_AFTER_BYTES = 2_048;
 export interface ReadingTask {
   /** Does one step of at most some milliseconds; false when it was the last. A step that throws is the last, too. */
   step(): boolean;
-  /**
-   * Called when the reading must wait. Copies the bytes that it needs and returns their number; undefined without
-   * memory.
-   */
+  /** The reading must wait: copies the bytes that it needs and returns their number; undefined without memory. */
   keep(): number | undefined;
   /** Ends the reading unfinished and frees what it kept. */
   giveUp(): void;

@@ -1,7 +1,4 @@
-/**
- * Keeps certificates and keys up to date. Watches their files; a reload may name other files. Only new connections are
- * affected.
- */
+/** Keeps certificates and keys of watched files up to date; a reload may name others. Only for new connections. */
 
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { createSecureContext } from 'node:tls';

@@ -13,10 +13,7 @@ interface TlsClient {
   readonly cipher: string;
 }
 
-/**
- * A client's own are removed. The valve also reads `ssl_session_id` and `ssl_client_escaped_cert`, its override of
- * `ssl_client_cert`.
- */
+/** A client's own are removed. The valve prefers `ssl_client_escaped_cert` to `ssl_client_cert`, and reads all six. */
 export const CERTIFICATE_FIELDS: Readonly<Record<CertificateMode, readonly string[]>> = {
   off: [],
   tomcat: [

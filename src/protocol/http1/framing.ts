@@ -134,10 +134,7 @@ export class ChunkedReader {
     this.#maxTrailerBytes = maxTrailerBytes;
   }
 
-  /**
-   * Returns the offset just past the body's end, `MORE`, or `MALFORMED`. `onData` gets offsets of chunk content in
-   * `bytes`.
-   */
+  /** The offset just past the body's end, `MORE`, or `MALFORMED`. `onData` gets offsets of chunk content in `bytes`. */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
     if (this.trailerStart !== MORE) this.trailerStart = from;

@@ -34,10 +34,7 @@ export const REQUEST_FAULTS = {
   fields: 400,
   /** No Host in HTTP/1.1, or several. */
   host: 400,
-  /**
-   * An invalid Content-Length, one beside Transfer-Encoding, codings but plain tokens with one `chunked` at the end, or
-   * any in 1.0.
-   */
+  /** Content-Length invalid or beside Transfer-Encoding, codings but plain ones with `chunked` last, any in 1.0. */
   framing: 400,
   /** A bare CR or LF, a NUL, or a first byte that cannot begin a method, e.g. of a TLS handshake on the plain port. */
   'line-breaks': 400,

@@ -30,10 +30,7 @@ export class RequestReader {
     this.#body = new BodyReader(maxHeadBytes);
   }
 
-  /**
-   * Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. The second call returns
-   * ''.
-   */
+  /** Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. Only once. */
   takeText(): string {
     const text = this.#text;
     this.#text = '';
@@ -103,10 +100,7 @@ export class RequestReader {
     return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }
 
-  /**
-   * Undefined until it is complete. `unread` keeps the head. An upgrade to anything but a WebSocket is removed from
-   * both.
-   */
+  /** Undefined until it is complete. `unread` keeps the head. An upgrade but to a WebSocket is removed from both. */
   nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
     // The LF of an empty line may follow.
@@ -154,10 +148,7 @@ export class RequestReader {
     return taken;
   }
 
-  /**
-   * Takes further bytes of the current request, whose body begins or goes on at `from`. Returns those up to its end;
-   * undefined if they are malformed.
-   */
+  /** Takes further bytes of the current request, of its body from `from` on. Returns them like `begin`. */
   continue(bytes: Buffer, from = 0): Buffer | undefined {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;

@@ -193,10 +193,7 @@ export class ResponseReader {
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
-/**
- * Can never be a head, such as the greeting of another protocol. The first `searched` bytes were found to be the
- * beginning of one.
- */
+/** Can never be a head, e.g. the greeting of another protocol. The first `searched` bytes may begin one. */
 function isNoHead(bytes: Buffer, searched: number): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;
@@ -240,9 +237,7 @@ export function parseResponseHead(
   return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
 }
 
-/**
- * A response head for observers. Parsed a second time, so that a connection without observers keeps no head in memory.
- */
+/** A response head for observers. Parsed a second time, so that without observers no head stays in memory. */
 export class ResponseHeadFields extends HeadText {
   readonly status: number;
 
@@ -284,10 +279,7 @@ function chooseResponseFraming(status: number, method: string, fields: FieldSumm
 const MAX_NAME_LENGTH = 40;
 const START_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
 
-/**
- * Removes what a proxy must remove: blanks before a colon (RFC 9112 §5.1) and folds (§5.2). `text` itself without
- * either.
- */
+/** Removes what a proxy must: blanks before a colon (RFC 9112 §5.1), folds (§5.2). `text` itself without either. */
 function mendedHead(text: string): string {
   // A blank after the status line is no fold.
   if (/^[^\r]*\r\n[ \t]/.test(text)) return text;

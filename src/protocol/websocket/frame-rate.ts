@@ -6,18 +6,13 @@ export class DirectionRate {
   frames = 0;
 }
 
-/**
- * Each frame costs time, however small: past the total per second, directions that send far more frames than people
- * cause are no longer followed.
- */
+/** Each frame costs time: past the total per second, the directions with by far the most are no longer followed. */
 export class FrameRate {
   readonly #clock: Clock;
   readonly #limits: { readonly all: number; readonly ofOne: number };
   readonly #all = new DirectionRate();
 
-  /**
-   * Limits are frames per second: up to `all` of all WebSockets no direction is limited, and none that has up to `ofOne`.
-   */
+  /** Frames per second: no direction is limited up to `all` of all WebSockets, and none with up to `ofOne`. */
   constructor(clock: Clock, limits: { readonly all: number; readonly ofOne: number }) {
     this.#clock = clock;
     this.#limits = limits;

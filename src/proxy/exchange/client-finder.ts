@@ -7,10 +7,7 @@ import type { ClientConnection, Exchange, RequestHead } from './exchange.ts';
 
 export type ClientFinder = (request: RequestHead, connection: ClientConnection) => ClientConnection;
 
-/**
- * Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`) by the proxy's field:
- * `connection` itself if that names none.
- */
+/** Finds the client that a trusted proxy names in its field of a request; `connection` itself if it names none. */
 export function createClientFinder(field: ClientField, trusted: AddressRanges): ClientFinder {
   return (request, connection) => {
     const address = clientAddressOf(field, request.fields(field), trusted);

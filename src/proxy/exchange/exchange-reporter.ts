@@ -95,9 +95,7 @@ export class ExchangeReporter {
     return exchange;
   }
 
-  /**
-   * Returns the refusal if the exchange must not go to the upstream now. Call once, before opening a connection for it.
-   */
+  /** Returns the refusal if the exchange must not go to the upstream now. Call once, before opening its connection. */
   admit(exchange: Exchange): Refusal | undefined {
     if (exchange.isDenied) {
       this.hits.hit('rest.deny');

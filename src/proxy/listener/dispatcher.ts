@@ -107,10 +107,7 @@ export class Dispatcher implements RelayContext {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /**
-   * Opens the listener, or takes over `descriptors`, which listen already. Returns the (first) bound address. Throws
-   * `D2S_ERR_LISTEN`.
-   */
+  /** Opens the listener, or takes over listening `descriptors`. Returns the first address. Throws `D2S_ERR_LISTEN`. */
   async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
     this.outlivesProcess = descriptors.length > 0;
     try {

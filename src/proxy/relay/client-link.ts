@@ -247,10 +247,7 @@ export class ClientLink implements Watched {
 /** Waits between the checks. The kernel of a client that has left refuses what is written to it, by a reset. */
 const CHECKS_MS = [2, 8, 40, 150, 300, 500] as const;
 
-/**
- * Checks for a second after the last byte whether the client's kernel refuses it. Call the returned function when the
- * connection closes.
- */
+/** Checks for a second whether the client's kernel refuses the last byte. Call the result at the connection's end. */
 function whenStayed(socket: Socket, onStayed: () => void): () => void {
   let timer: NodeJS.Timeout;
   const wait = (check: number): void => {

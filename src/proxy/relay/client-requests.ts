@@ -64,8 +64,8 @@ export class ClientRequests {
   };
 
   /**
-   * Keeps what is left of a read in `shared` memory. `sinceNs`: from the turn's `beginRead`. `isIdle`: no request is being answered. True if `mustPause` may
-   * have changed.
+   * Keeps what is left of a read in `shared` memory. `sinceNs`: of the turn's `beginRead`. `isIdle`: no request is being
+   * answered. True if `mustPause` may have changed.
    */
   endRead(sinceNs: number, isIdle: boolean, shared: Buffer | undefined): boolean {
     const isLeft = this.#request.unread.length > 0;

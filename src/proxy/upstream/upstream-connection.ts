@@ -65,9 +65,7 @@ export class UpstreamConnection {
     return this.#phase === 'wait' && !this.#isClosed && socket.writable && socket.writableLength === 0;
   }
 
-  /**
-   * Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once when the connection has ended.
-   */
+  /** Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once, at its end. */
   becomeStream(onEnded: (failure: UpstreamFailure | undefined) => void): net.Socket {
     const { socket } = this;
     this.#listener = undefined;

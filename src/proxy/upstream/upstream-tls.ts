@@ -52,9 +52,7 @@ export class UpstreamTls {
     return { failed: this.#failed, ...this.files.numbers };
   }
 
-  /**
-   * Reads the files of another configuration; the returned function applies it to new connections. Throws as `open`.
-   */
+  /** Reads the files of another configuration; the result applies it to new connections. Throws as `open`. */
   async prepareReload(config: UpstreamTlsConfig): Promise<() => void> {
     const apply = await this.files.prepareReload(filesOf(config));
     return () => {
@@ -65,10 +63,7 @@ export class UpstreamTls {
     };
   }
 
-  /**
-   * 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes are never sent to a server that is
-   * refused.
-   */
+  /** 'connect' is TCP's; it can be used after 'secureConnect'. Earlier writes are never sent to a refused server. */
   connect(dialOptions?: DialOptions): TLSSocket {
     const { host, port } = this.#address;
     const name = this.#name;
@@ -86,10 +81,7 @@ export class UpstreamTls {
     return socket;
   }
 
-  /**
-   * A connection has failed at its TLS. Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text
-   * from the peer's certificate.
-   */
+  /** Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text from the peer's certificate. */
   noteFailure(cause: unknown): void {
     const reason = tlsReasonOf(cause);
     this.#failed += 1;
