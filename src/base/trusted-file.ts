@@ -7,7 +7,7 @@
  * owner decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
  */
 import { constants, type Stats } from 'node:fs';
-import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
+import { access, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { isErrno } from './errors.ts';
@@ -23,20 +23,17 @@ interface Resolved {
   readonly isDescriptor: boolean;
 }
 
-interface OpenedFile extends Resolved {
-  readonly handle: FileHandle;
-}
-
 /** The kernel's own limit. */
 const MAX_LINKS = 40;
 /** Links of the kernel whose target is not a path, e.g. `pipe:[4711]`. */
 const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
 
 /** Rejects with UntrustedFileError for another user's link, else with the system's error. `flags`: e.g. `O_RDONLY`. */
-export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
+export async function openTrusted(file: string, flags: number, mode?: number) {
   const { realPath, isDescriptor } = await resolveTrusted(file);
   const noFollow = isDescriptor ? 0 : platform.noFollowFlag;
-  return { handle: await open(realPath, flags | platform.noWaitFlags | noFollow, mode), realPath, isDescriptor };
+  const handle = await open(realPath, flags | platform.noWaitFlags | noFollow, mode);
+  return { handle, realPath, isDescriptor };
 }
 
 /**

@@ -3,11 +3,8 @@
  * reading. It must not know sockets or HTTP. docs/limits.md lists all limits.
  *
  * This file counts the requests and connections that were refused or closed because of a limit. It counts by
- * configuration key, so that the number says which key to change. Some limits are counted elsewhere. Full tables
- * (`sessions.max`, `metrics.maxNames`, `comet.max...`): own-metrics.ts, application-metrics.ts and
- * comet-metrics.ts in measure. Bodies that pass unread because `limits.memoryBytes` has no room:
- * comet-metrics.ts, reason `budget`. `limits.memoryBytes` here counts only requests that were refused and connections
- * that were closed.
+ * configuration key, so that the number says which key to change. Full tables (`sessions.max`, `metrics.maxNames`,
+ * `comet.max...`) and bodies that pass unread for lack of memory are counted in measure/.
  */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';

@@ -2,7 +2,6 @@
  * Certificate authorities from PEM files. A bundle of 1 MB has some 700 certificates, and parsing each takes 0.2 ms twice:
  * here, and in OpenSSL's store. So the work is done in steps, with turns of the event loop between them.
  */
-
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';

@@ -1,5 +1,4 @@
 /** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
-
 import type { X509Certificate } from 'node:crypto';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import { counter, type MetricDescription, type MetricValues } from '../base/metric-description.ts';

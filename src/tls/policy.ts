@@ -3,7 +3,6 @@
  * nothing of the requests on them. The policy is TLS 1.2 and 1.3 (RFC 9325 §3.1), with forward secrecy and
  * authenticated encryption only (RFC 9325 §4.2). It is stricter than Node's defaults, which allow CBC and static RSA.
  */
-
 import { constants } from 'node:crypto';
 import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';

@@ -1,5 +1,4 @@
 /** Messages in HTTP requests: the body of a POST (`long-polling`), or the query of a GET (`callback-polling`). */
-
 import { readParameters } from './parameters.ts';
 
 /** Longest form that is read: parsing a form costs more than parsing JSON, and only old clients send forms. */

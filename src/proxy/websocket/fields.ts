@@ -2,7 +2,6 @@
  * Fields of a handshake, and the answer that refuses one. Node's client and http-proxy know fields by name only, so
  * lines of one name come together.
  */
-
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ResponseHeadFields } from '../../protocol/http1/response-reader.ts';
