@@ -20,7 +20,7 @@ const LOGGED_SIGHTINGS = 2;
 /** A part of the program that reloads its files when they change. */
 export abstract class FileWatch {
   readonly #section: string;
-  readonly #logger: Logger;
+  protected readonly logger: Logger;
   /** The error of the last poll, and how many polls in a row have seen it. */
   #lastError: { readonly what: string; sightings: number } | undefined;
   #isPolling = false;
@@ -31,7 +31,7 @@ export abstract class FileWatch {
   /** `section`: the part of the configuration that names the files, e.g. `listen.tls`. */
   constructor(section: string, logger: Logger) {
     this.#section = section;
-    this.#logger = logger;
+    this.logger = logger;
   }
 
   /** Log messages: changed files were applied; files cannot be used. */
@@ -62,7 +62,7 @@ export abstract class FileWatch {
       const apply = await this.readChange();
       this.#lastError = undefined;
       if (apply === undefined) return;
-      this.#logger.info({ section }, this.messages.applied);
+      this.logger.info({ section }, this.messages.applied);
       apply();
     } catch (error) {
       const isOurs = error instanceof SidecarError;
@@ -82,15 +82,13 @@ export abstract class FileWatch {
     this.#unusable += 1;
   }
 
-  /**
-   * Logs an error once, and only if it persists: while a pair of files is being replaced, one does not match the other.
-   */
+  /** Logs an error once, and only if it persists: while a pair of files is replaced, one does not match the other. */
   #onError(what: string): void {
     if (this.#lastError?.what !== what) this.#lastError = { what, sightings: 0 };
     this.#lastError.sightings += 1;
     if (this.#lastError.sightings !== LOGGED_SIGHTINGS) return;
     this.#unusable += 1;
-    this.#logger.error({ reason: what }, this.messages.unusable);
+    this.logger.error({ reason: what }, this.messages.unusable);
   }
 }
 

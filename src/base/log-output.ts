@@ -28,23 +28,15 @@ export class LogOutput {
   readonly #stream: () => OutputStream;
   /** Created with the first line: most loggers of a test never write one. */
   #sink: Sink | undefined;
-  #lost = 0;
+  lostLines = 0;
   #unreported = 0;
-  #onRecovered: ((lost: number) => void) | undefined;
+  /** Called once lines can be written again, with the number of lines dropped in between. */
+  onRecovered: ((lost: number) => void) | undefined;
 
   /** `fd`: 1 or 2. `stream` returns Node's own stream for it, and is called only if needed. */
   constructor(fd: number, stream: () => OutputStream) {
     this.#fd = fd;
     this.#stream = stream;
-  }
-
-  get lostLines(): number {
-    return this.#lost;
-  }
-
-  /** `listener` is called once lines can be written again, with the number of lines dropped in between. */
-  whenRecovered(listener: (lost: number) => void): void {
-    this.#onRecovered = listener;
   }
 
   /** Never throws and never waits. `line` ends with its line feed. */
@@ -62,14 +54,14 @@ export class LogOutput {
 
   readonly #onOutcome: OnOutcome = (isWritten) => {
     if (!isWritten) {
-      this.#lost += 1;
+      this.lostLines += 1;
       this.#unreported += 1;
       return;
     }
     if (this.#unreported === 0) return;
     const lost = this.#unreported;
     this.#unreported = 0;
-    this.#onRecovered?.(lost);
+    this.onRecovered?.(lost);
   };
 }
 
@@ -85,10 +77,7 @@ function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome
   return new DirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
 }
 
-/**
- * Opens the same device once more, with O_NONBLOCK. That flag belongs to each opening, and the existing one is shared
- * with other processes, for example a shell.
- */
+/** Opens the same device again, with O_NONBLOCK: other processes, e.g. a shell, share the existing opening. */
 function withoutWaiting(fd: number): number {
   try {
     return openSync(`${platform.procPath}/self/fd/${fd}`, constants.O_WRONLY | platform.noWaitFlags);

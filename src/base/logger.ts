@@ -1,6 +1,5 @@
 import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import { LogOutput } from './log-output.ts';
-import { LogRing } from './log-ring.ts';
 import { counter, type MetricDescription } from './metric-description.ts';
 import { escapeHidden } from './shown-text.ts';
 
@@ -36,7 +35,7 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
     output.write(line);
   };
   const logger = pino(options, { write });
-  output.whenRecovered((lost) => logger.warn({ lost }, 'log lines were lost: they could not be written'));
+  output.onRecovered = (lost) => logger.warn({ lost }, 'log lines were lost: they could not be written');
   const own = { lostLines: { get: () => output.lostLines }, recent: { value: recent } };
   return Object.defineProperties(logger, own) as typeof logger & LeveledLogger;
 }
@@ -56,3 +55,30 @@ export const LOG_METRICS: readonly MetricDescription<Partial<LeveledLogger>>[] =
     ({ lostLines }) => lostLines,
   ),
 ];
+
+const MAX_LINES = 200;
+const MAX_LINE_CHARS = 4_096;
+
+/** Prefixes of the lines to keep: the level comes first. */
+const KEPT = ['{"level":"warn"', '{"level":"error"'];
+
+/** The last warnings and errors of this program's log, for `d2-sidecar report`, in case the log itself is gone. */
+export class LogRing {
+  readonly #lines: string[] = [];
+  dropped = 0;
+
+  /** The lines without their line feeds, as JSON texts, oldest first. A long line is cut and becomes a JSON string. */
+  get lines(): readonly string[] {
+    return [...this.#lines];
+  }
+
+  add(line: string): void {
+    if (!KEPT.some((prefix) => line.startsWith(prefix))) return;
+    this.#lines.push(
+      line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd(),
+    );
+    if (this.#lines.length <= MAX_LINES) return;
+    this.#lines.shift();
+    this.dropped += 1;
+  }
+}

@@ -64,9 +64,7 @@ type Labelled = { readonly [label: string]: MetricValues } | Iterable<readonly [
 export type MetricValues = MetricValue | undefined | Labelled;
 
 export interface MetricDescription<Source> extends Family {
-  /**
-   * Must return as many levels as there are `labels`. The compiler does not check that: `/metrics` fails otherwise.
-   */
+  /** Must return as many levels as there are `labels`. The compiler does not check it: `/metrics` fails otherwise. */
   readonly read: (source: Source) => MetricValues;
 }
 

@@ -2,10 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 const BYTES = 16;
 
-/**
- * A UUID of version 4 (RFC 9562 §5.4). Not by `randomUUID`: in a single executable of an older Node.js each process
- * repeats its results (CVE-2026-106074).
- */
+/** A UUID of version 4 (RFC 9562 §5.4). In executables of old Node.js `randomUUID` repeats itself (CVE-2026-106074). */
 export function randomId(): string {
   const bytes = randomBytes(BYTES);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);

@@ -30,7 +30,7 @@ function isLayout(character: string): boolean {
   return character === '\n' || character === '\t';
 }
 
-/** `unit`: a UTF-16 code unit. */
-function escapeUnit(unit: string): string {
+/** The escape of a UTF-16 code unit in JSON, e.g. `\u202e`. */
+export function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -7,7 +7,7 @@
  * owner decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
  */
 import { constants, type Stats } from 'node:fs';
-import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
+import { access, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { isErrno } from './errors.ts';
@@ -23,20 +23,17 @@ interface Resolved {
   readonly isDescriptor: boolean;
 }
 
-interface OpenedFile extends Resolved {
-  readonly handle: FileHandle;
-}
-
 /** The kernel's own limit. */
 const MAX_LINKS = 40;
 /** Links of the kernel whose target is not a path, e.g. `pipe:[4711]`. */
 const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
 
 /** Rejects with UntrustedFileError for another user's link, else with the system's error. `flags`: e.g. `O_RDONLY`. */
-export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
+export async function openTrusted(file: string, flags: number, mode?: number) {
   const { realPath, isDescriptor } = await resolveTrusted(file);
   const noFollow = isDescriptor ? 0 : platform.noFollowFlag;
-  return { handle: await open(realPath, flags | platform.noWaitFlags | noFollow, mode), realPath, isDescriptor };
+  const handle = await open(realPath, flags | platform.noWaitFlags | noFollow, mode);
+  return { handle, realPath, isDescriptor };
 }
 
 /**
@@ -62,10 +59,7 @@ export async function readRegularFile(
   }
 }
 
-/**
- * The text of a file that people write, without the byte order mark of Windows editors. Throws UntrustedFileError for
- * UTF-16.
- */
+/** Text that people wrote, without the byte order mark of Windows editors. Throws UntrustedFileError for UTF-16. */
 export function decodeText(bytes: Buffer): string {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
@@ -119,10 +113,7 @@ function kindOf(stats: Stats): string {
   return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'of an unknown kind';
 }
 
-/**
- * Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. Rejects like
- * `openTrusted`.
- */
+/** Follows the path as the kernel does, and checks each link. Absent parts stay. Rejects like `openTrusted`. */
 export async function resolveTrusted(file: string): Promise<Resolved> {
   if (platform.userId() === undefined) return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();

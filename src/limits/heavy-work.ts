@@ -4,7 +4,7 @@
  * microseconds. Small requests never wait here.
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
-import { addressKeyOf } from './address-key.ts';
+import { addressKeyOf } from './address-counts.ts';
 
 /** In each turn of the event loop. */
 const MAX_TURN_NS = 4 * NS_PER_MS;

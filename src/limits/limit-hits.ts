@@ -3,11 +3,8 @@
  * reading. It must not know sockets or HTTP. docs/limits.md lists all limits.
  *
  * This file counts the requests and connections that were refused or closed because of a limit. It counts by
- * configuration key, so that the number says which key to change. Some limits are counted elsewhere. Full tables
- * (`sessions.max`, `metrics.maxNames`, `comet.max...`): own-metrics.ts, application-metrics.ts and
- * comet-metrics.ts in measure. Bodies that pass unread because `limits.memoryBytes` has no room:
- * comet-metrics.ts, reason `budget`. `limits.memoryBytes` here counts only requests that were refused and connections
- * that were closed.
+ * configuration key, so that the number says which key to change. Full tables (`sessions.max`, `metrics.maxNames`,
+ * `comet.max...`) and bodies that pass unread for lack of memory are counted in measure/.
  */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';
@@ -52,7 +49,7 @@ export class LimitHits {
   readonly #clock: Clock;
   readonly #logger: Logger;
   /** All keys exist from the start, so that a first hit is a step and not a new series. */
-  readonly #counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
+  readonly counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
   readonly #loggedNs = new Map<LimitKey, number>();
 
   constructor(clock: Clock, logger: Logger) {
@@ -60,18 +57,14 @@ export class LimitHits {
     this.#logger = logger;
   }
 
-  get counts(): ReadonlyMap<LimitKey, number> {
-    return this.#counts;
-  }
-
   countOf(key: LimitKey): number {
-    return this.#counts.get(key) ?? 0;
+    return this.counts.get(key) ?? 0;
   }
 
   /** Call once per request or connection that the limit was applied to. */
   hit(key: LimitKey): void {
     const hits = this.countOf(key) + 1;
-    this.#counts.set(key, hits);
+    this.counts.set(key, hits);
     const warning = WARNINGS[key];
     if (warning === undefined) return;
     const nowNs = this.#clock.nowNs();

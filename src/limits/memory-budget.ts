@@ -27,22 +27,16 @@ function noBytes(): Record<MemoryKind, number> {
 }
 
 export class MemoryBudget {
-  /**
-   * A reload may change it. If the new value is below `usedBytes`, every `take` is refused until enough is given back.
-   */
+  /** A reload may change it. Below `usedBytes`, every `take` is refused until enough is given back. */
   maxBytes: number;
   /** Bytes kept now. */
   readonly used = noBytes();
   /** Refusals, even if an eviction then made room, and resets. */
   readonly refusals = noBytes();
-  #usedBytes = 0;
+  usedBytes = 0;
 
   constructor(maxBytes: number = DEFAULT_MEMORY_BYTES) {
     this.maxBytes = maxBytes;
-  }
-
-  get usedBytes(): number {
-    return this.#usedBytes;
   }
 
   /** Maximum that `take` grants to one kind. */
@@ -55,7 +49,7 @@ export class MemoryBudget {
     const { shareBytes } = this;
     // Stalled writes may exceed their share for some seconds. The excess does not reduce what other kinds get.
     const excessBytes = Math.max(0, this.used.stalled - shareBytes);
-    const isTooMuch = this.#usedBytes - excessBytes + bytes > this.maxBytes;
+    const isTooMuch = this.usedBytes - excessBytes + bytes > this.maxBytes;
     if (isTooMuch || this.used[kind] + bytes > shareBytes) {
       this.refuse(kind);
       return false;
@@ -71,7 +65,7 @@ export class MemoryBudget {
   /** Takes `bytes` without a check: a small amount per connection, or one that the caller bounds itself. */
   takeAnyway(kind: MemoryKind, bytes: number): void {
     this.used[kind] += bytes;
-    this.#usedBytes += bytes;
+    this.usedBytes += bytes;
   }
 
   giveBack(kind: MemoryKind, bytes: number): void {

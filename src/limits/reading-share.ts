@@ -16,11 +16,9 @@ const PAUSE_MS = 5;
 const MAX_STEP_NS = 20 * NS_PER_MS;
 /** Maximum age of `readUpToNs`. */
 const MAX_LAG_NS = 60_000 * NS_PER_MS;
-/**
- * Maximum bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
- * `FREE_WAITING_BYTES` always has room.
- */
+/** Bytes that wait in one lane at most, as counted by `keep`; in all lanes twice as much. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** A lane below this always has room. */
 const FREE_WAITING_BYTES = 64 * 1024;
 /** Charged for each waiting `runAfter`, which keeps an exchange or a WebSocket. */
 const RUN_AFTER_BYTES = 2_048;
@@ -29,10 +27,7 @@ const RUN_AFTER_BYTES = 2_048;
 export interface ReadingTask {
   /** Does one step of at most some milliseconds; false when it was the last. A step that throws is the last, too. */
   step(): boolean;
-  /**
-   * Called when the reading must wait. Copies the bytes that it needs and returns their number; undefined without
-   * memory.
-   */
+  /** The reading must wait: copies the bytes that it needs and returns their number; undefined without memory. */
   keep(): number | undefined;
   /** Ends the reading unfinished and frees what it kept. */
   giveUp(): void;
@@ -64,15 +59,11 @@ export class ReadingShare {
   readonly #recent = new RecentTime();
   readonly #recentCatchUps = new RecentTime();
   #isScheduled = false;
-  #waitingBytes = 0;
+  waitingBytes = 0;
 
   constructor(parts: ReadingShareParts) {
     this.#parts = parts;
     this.#schedule = parts.schedule ?? ((run, delayMs) => void setTimeout(run, delayMs).unref());
-  }
-
-  get waitingBytes(): number {
-    return this.#waitingBytes;
   }
 
   /**
@@ -122,7 +113,7 @@ export class ReadingShare {
   #hasRoom(lane: Lane | undefined): boolean {
     const bytes = lane?.bytes ?? 0;
     if (bytes < FREE_WAITING_BYTES) return true;
-    return bytes < MAX_WAITING_BYTES && this.#waitingBytes < 2 * MAX_WAITING_BYTES;
+    return bytes < MAX_WAITING_BYTES && this.waitingBytes < 2 * MAX_WAITING_BYTES;
   }
 
   #laneOf(key: () => string): Lane | undefined {
@@ -148,7 +139,7 @@ export class ReadingShare {
     const lane = this.#lanes.get(key) ?? { queue: [], bytes: 0 };
     lane.queue.push(waiting);
     lane.bytes += waiting.bytes;
-    this.#waitingBytes += waiting.bytes;
+    this.waitingBytes += waiting.bytes;
     this.#lanes.set(key, lane);
     this.#scheduleRun();
   }
@@ -209,7 +200,7 @@ export class ReadingShare {
     if (isMore) return;
     lane.queue.shift();
     lane.bytes -= bytes;
-    this.#waitingBytes -= bytes;
+    this.waitingBytes -= bytes;
   }
 }
 

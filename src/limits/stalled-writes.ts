@@ -16,14 +16,7 @@ const PAUSING_BYTES = 16 * 1024;
 export const QUEUED_WRITE_BYTES = 256;
 
 /** One direction of a connection, on which writes may stall. */
-export interface StallingConnection {
-  /** Memory that waits for its peer; 0: none. */
-  readonly stalledBytes: number;
-  /** Bytes that its peer has taken. When it changes, the connection is no longer stalled. */
-  readonly sentBytes: number;
-  /** Must free the unsent writes, e.g. by a reset of the client's connection. */
-  onStalledTooLong(): void;
-}
+export type StallingConnection = Pick<QueuedWrites, 'stalledBytes' | 'sentBytes' | 'onStalledTooLong'>;
 
 interface Stall {
   readonly sinceNs: number;
@@ -120,10 +113,11 @@ export interface WritesOwner {
    * (`npm run bench -- --workload close`).
    */
   keptBytes?(): number;
+  /** Must free the unsent writes, e.g. by a reset of the client's connection. */
   onStalledTooLong(): void;
 }
 
-export class QueuedWrites implements StallingConnection {
+export class QueuedWrites {
   readonly #socket: WritableSocket;
   readonly #stalled: StalledWrites;
   readonly #pausedBytes: number;
@@ -144,6 +138,7 @@ export class QueuedWrites implements StallingConnection {
     this.#writes = this.#socket.writableLength > 0 ? this.#writes + 1 : 0;
   }
 
+  /** Memory that waits for the peer; 0: none. */
   get stalledBytes(): number {
     const { destroyed, writableLength } = this.#socket;
     if (destroyed) return 0;
@@ -153,6 +148,7 @@ export class QueuedWrites implements StallingConnection {
     return writableLength < PAUSING_BYTES ? bytes : bytes + this.#pausedBytes;
   }
 
+  /** Bytes that the peer has taken. When it changes, the connection is no longer stalled. */
   get sentBytes(): number {
     return this.#socket.bytesWritten - this.#socket.writableLength;
   }

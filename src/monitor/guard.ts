@@ -7,7 +7,7 @@ import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../base/problem.ts';
-import { clientCertificateOf } from '../tls/client-certificate.ts';
+import { clientCertificateOf } from '../tls/listener-tls.ts';
 import type { AccessControl } from './access/access-control.ts';
 import { AccessClosed } from './access/monitor-access.ts';
 import { covers, type Reader, type Role } from './access/reader.ts';

@@ -11,7 +11,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import type { Config } from '../config/config.ts';
-import { addressKeyOf } from '../limits/address-key.ts';
+import { addressKeyOf } from '../limits/address-counts.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
 import type { LoopShare } from './loop-share.ts';
 

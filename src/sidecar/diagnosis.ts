@@ -48,7 +48,7 @@ export function createVerdicts(
         return { threads: last.deadlockedThreads, file: last.fileName };
       },
       ownCertificateFault: () => {
-        const certificate = tls.listen?.files.certificate;
+        const certificate = tls.listen?.files.material.certificate;
         return certificate && describeInvalidity(certificate, clock.epochMs());
       },
     },

@@ -133,7 +133,7 @@ export class SidecarTls {
   }
 
   get certificates(): readonly OwnCertificate[] {
-    return this.#all.map(({ files }) => files.certificate).filter((certificate) => certificate !== undefined);
+    return this.#all.map(({ files }) => files.material.certificate).filter((certificate) => certificate !== undefined);
   }
 
   watch(): void {

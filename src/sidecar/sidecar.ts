@@ -33,11 +33,10 @@ import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm } from '../monitor/monitored.ts';
 import { LoopDelay, type ProcessReading, readProcess } from '../monitor/process-reading.ts';
+import { createProxyHint } from '../proxy/exchange/client-finder.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
-import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
-import { OutageRecord } from '../proxy/upstream/outage-record.ts';
-import { Upstream } from '../proxy/upstream/upstream.ts';
+import { OutageRecord, Upstream } from '../proxy/upstream/upstream.ts';
 import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
 import { createDiagnosis, createVerdicts } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
@@ -104,7 +103,7 @@ export class Sidecar {
     this.limits = new LimitHits(clock, logger);
     this.reporter = new ExchangeReporter(clock, recorder, logger, {
       hits: this.limits,
-      hint: config.listen.trustedProxies.length === 0 ? new ProxyHint(logger) : undefined,
+      hint: config.listen.trustedProxies.length === 0 ? createProxyHint(logger) : undefined,
       ...createAdmission(config),
     });
     recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
@@ -313,7 +312,7 @@ export class Sidecar {
       this.#hosts = createHostCheck(config);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure(createAdmission(config));
-      this.#upstream.reconfigure(config.upstream);
+      this.#upstream.connectTimeoutMs = config.upstream.connectTimeoutMs;
       this.dispatcher.reconfigure(selectDispatcherOptions(config), selectTrafficOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };

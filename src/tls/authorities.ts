@@ -2,10 +2,10 @@
  * Certificate authorities from PEM files. A bundle of 1 MB has some 700 certificates, and parsing each takes 0.2 ms twice:
  * here, and in OpenSSL's store. So the work is done in steps, with turns of the event loop between them.
  */
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { createKeyFileReader, type KeyFileOptions } from '../base/key-file.ts';
-import { LastResult } from './last-result.ts';
 import { readCertificates } from './pem.ts';
 
 /** Some milliseconds. */
@@ -53,4 +53,22 @@ export function createAuthoritiesReader(options: Omit<KeyFileOptions, 'maxBytes'
     return { pem: authorities.join(''), secureContext: await createContext({}, authorities) };
   };
   return createKeyFileReader({ ...options, maxBytes: MAX_BYTES }, (bytes) => last.of([bytes], () => parse(bytes)));
+}
+
+/** Keeps the result of the last call, also a failure: watched files are read every two seconds, and deriving a key is costly. */
+export class LastResult<T> {
+  #id: string | undefined;
+  #result: Promise<T> | undefined;
+
+  /** Calls `create` if `parts` differ from those of the last call. */
+  of(parts: readonly (string | Buffer)[], create: () => Promise<T>): Promise<T> {
+    const hash = createHash('sha256');
+    for (const part of parts) hash.update(`${part.length}:`).update(part);
+    const id = hash.digest('base64');
+    if (this.#result === undefined || id !== this.#id) {
+      this.#id = id;
+      this.#result = create();
+    }
+    return this.#result;
+  }
 }

@@ -34,10 +34,7 @@ export function resetConnection(socket: Socket): void {
   if (below !== socket) socket.destroy();
 }
 
-/**
- * Makes the system report a reset that has answered earlier writes: after the peer's FIN Node reports none. It
- * then closes the socket with an error.
- */
+/** Makes Node report a reset that answered earlier writes, by an error: after the peer's FIN it reports none. */
 export function revealReset(socket: Socket): void {
   tcpOf(socket)?.write('');
 }

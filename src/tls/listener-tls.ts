@@ -1,21 +1,18 @@
 /** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
+import type { X509Certificate } from 'node:crypto';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import { counter, type MetricDescription, type MetricValues } from '../base/metric-description.ts';
 import type { ListenerTlsConfig } from '../config/config.ts';
-import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from './watched-tls.ts';
 
-interface HandshakeNumbers {
-  /** All handshakes that failed, including the two counts below. */
-  readonly failed: number;
-  readonly timedOut: number;
-  /** Other failed handshakes of clients that had to present a certificate: it was missing or not verified. */
-  readonly refused: number;
-  /** Clients that were treated as having no certificate, because theirs could not be verified. */
-  readonly unverified: number;
-}
+/**
+ * `failed`: all handshakes that failed, including those of the next two. `refused`: other ones of clients that had to
+ * present a certificate, which was missing or not verified. `unverified`: clients that were treated as having no
+ * certificate, because theirs could not be verified.
+ */
+type HandshakeNumbers = Readonly<Record<'failed' | 'timedOut' | 'refused' | 'unverified', number>>;
 
 /** By OpenSSL's code. */
 const UNVERIFIED: ReadonlyMap<string, string> = new Map([
@@ -64,7 +61,7 @@ export class ListenerTls {
 
   serverOptions(handshakeTimeoutMs: number): TlsOptions {
     return {
-      ...this.files.options,
+      ...this.files.material.options,
       ALPNProtocols: [...ALPN_PROTOCOLS],
       handshakeTimeout: handshakeTimeoutMs,
       requestCert: this.#clientAuth !== 'none',
@@ -141,4 +138,45 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
 
 function countReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
   return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
+}
+
+/** The identity in a verified client certificate. */
+export interface ClientCertificate {
+  /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
+  readonly user: string;
+  /** Issuer and subject; a renewed certificate keeps both. */
+  readonly subject: string;
+}
+
+/** Longer chains are cut: real ones have two or three certificates. */
+const MAX_CHAIN = 10;
+
+/**
+ * The client's verified certificate in DER, then those of its CAs without the root; empty without one. A session
+ * resumed from a ticket has only the client's certificate.
+ */
+export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
+  const chain: Buffer[] = [];
+  if (!socket.authorized) return chain;
+  for (let next = socket.getPeerX509Certificate(); next !== undefined && chain.length < MAX_CHAIN; ) {
+    const issuer: X509Certificate | undefined = next.issuerCertificate;
+    const isRoot = next.issuer === next.subject;
+    if (chain.length === 0 || !isRoot) chain.push(next.raw);
+    next = isRoot ? undefined : issuer;
+  }
+  return chain;
+}
+
+/**
+ * The client's certificate, if it chains to a CA in `clientCaFile`. Undefined without one, and for a subject
+ * without exactly one common name.
+ */
+export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
+  // A session resumed without a certificate is also authorized, so the certificate itself is checked below.
+  if (!socket.authorized) return undefined;
+  const certificate = socket.getPeerX509Certificate();
+  if (certificate === undefined) return undefined;
+  const user: unknown = certificate.toLegacyObject().subject.CN;
+  if (typeof user !== 'string' || user === '') return undefined;
+  return { user, subject: `${certificate.issuer}\n\n${certificate.subject}` };
 }

@@ -4,6 +4,7 @@
  * authenticated encryption only (RFC 9325 §4.2). It is stricter than Node's defaults, which allow CBC and static RSA.
  */
 import { constants } from 'node:crypto';
+import net from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 
 /** OpenSSL's names. The first three are for TLS 1.3, the rest for 1.2, one for each key type (ECDSA, RSA). */
@@ -30,3 +31,14 @@ export const TLS_POLICY = {
   // A renegotiation costs the server ten times as much as the client. TLS 1.3 has none, and HTTP needs none.
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const satisfies SecureContextOptions;
+
+/** The name in the certificate of `host`: without the dot of the DNS root, which no certificate has. */
+export function certificateName(host: string): string {
+  return host.replace(/\.$/, '');
+}
+
+/** The name to send in a handshake, of a URL's host; empty, which sends none, for an IP address (RFC 6066 §3). */
+export function indicatedName(host: string): string {
+  const name = certificateName(host.replace(/^\[|\]$/g, ''));
+  return net.isIP(name) === 0 ? name : '';
+}

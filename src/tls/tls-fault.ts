@@ -8,9 +8,7 @@ export interface TlsFault {
   readonly see: string;
 }
 
-interface Kind extends Omit<TlsFault, 'kind'> {
-  readonly reasons: RegExp;
-}
+type Kind = Omit<TlsFault, 'kind'> & { readonly reasons: RegExp };
 
 /** The first whose `reasons` match. Newer versions of OpenSSL write `SSL/TLS_ALERT_...` for `SSLV3_ALERT_...`. */
 const KINDS = {

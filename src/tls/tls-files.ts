@@ -4,8 +4,7 @@ import type { SecureContext } from 'node:tls';
 import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, describeFileError, isReadableByAll, readRegularFile } from '../base/trusted-file.ts';
-import { createContext, readAuthorities } from './authorities.ts';
-import { LastResult } from './last-result.ts';
+import { createContext, LastResult, readAuthorities } from './authorities.ts';
 import { describeValidity, type OwnCertificate } from './own-certificate.ts';
 import { ENCRYPTED_KEY, formatCertificates, formatPrivateKey, readCertificates, readPrivateKey } from './pem.ts';
 import { TLS_POLICY } from './policy.ts';
@@ -40,11 +39,18 @@ export interface TlsTexts {
   readonly warnings: readonly string[];
 }
 
+/** To notice a change. */
+export function contentOf({ cert, key, ca }: TlsTexts): string {
+  return JSON.stringify([cert, key, ca]);
+}
+
 export interface TlsMaterial {
+  /** What the files contain; undefined for a stand-in certificate. */
+  readonly content: string | undefined;
   /** For `server.setSecureContext` and similar calls; contains the whole policy. */
   readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };
   readonly secureContext: SecureContext;
-  /** Undefined without one. */
+  /** Undefined without one, and while the stand-in certificate is used. */
   readonly certificate: OwnCertificate | undefined;
   /** Messages for the log, e.g. that every user can read the key. */
   readonly warnings: readonly string[];
@@ -91,7 +97,7 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
     if (pfx.includes('-----BEGIN ')) {
       throw new ConfigError(`${where}:1: is PEM, expected PKCS #12: name it in certFile and keyFile`);
     }
-    const { readPkcs12 } = await import('./pkcs12.ts');
+    const { readPkcs12 } = await import('./encrypted-files.ts');
     const read = () => readPkcs12(where, pfx, passphrase);
     const { cert: own, key: open } = await opened.of([where, pfx, passphrase ?? ''], read);
     return { cert: own, key: open, ca, warnings };
@@ -99,7 +105,7 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
   if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
   const where = nameOf(files, 'keyFile');
   const open = async () => {
-    const { openEncryptedKey } = await import('./encrypted-key.ts');
+    const { openEncryptedKey } = await import('./encrypted-files.ts');
     const text = await openEncryptedKey(where, key, passphrase);
     return { key: formatPrivateKey(readPrivateKey(where, text, passphrase)) };
   };
@@ -146,7 +152,7 @@ export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock:
     // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
     throw new ConfigError(`${section}: certificate and key cannot be used: ${describeFileError(cause)}`, { cause });
   });
-  return { options, secureContext, certificate, warnings, warnOfTime };
+  return { content: contentOf(texts), options, secureContext, certificate, warnings, warnOfTime };
 }
 
 async function readFile(

@@ -1,26 +1,22 @@
-/**
- * Keeps certificates and keys up to date. Watches their files; a reload may name other files. Only new connections are
- * affected.
- */
+/** Keeps certificates and keys of watched files up to date; a reload may name others. Only for new connections. */
 
 import { generateKeyPair, randomBytes } from 'node:crypto';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import { type Clock, MS_PER_S, NS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
-import { LastResult } from './last-result.ts';
-import type { OwnCertificate } from './own-certificate.ts';
+import { LastResult } from './authorities.ts';
 import { TLS_POLICY } from './policy.ts';
 import {
+  contentOf,
   createTlsMaterial,
   type OpenedFiles,
   readTlsFiles,
   type TlsFiles,
   type TlsMaterial,
-  type TlsTexts,
 } from './tls-files.ts';
 
 export interface WatchedTlsParts {
@@ -46,18 +42,12 @@ const STANDING_IN = {
     'clients are still served',
 };
 
-interface LoadedTls {
-  /** What the files contain; undefined for a stand-in certificate. */
-  readonly content: string | undefined;
-  readonly material: TlsMaterial;
-}
-
 export class WatchedTls extends FileWatch {
   readonly #clock: Clock;
-  readonly #logger: Logger;
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
-  #current: LoadedTls;
+  /** In use now. */
+  material: TlsMaterial;
   /** Why the stand-in certificate is used; undefined when the files are used. */
   trouble: SidecarError | undefined;
   #warnedNs = Number.NEGATIVE_INFINITY;
@@ -66,9 +56,8 @@ export class WatchedTls extends FileWatch {
   /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError. Warnings go to the log. */
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const opened: OpenedFiles = new LastResult();
-    const texts = await readTlsFiles(files, opened);
-    const loaded = { content: joinTexts(texts), material: await createTlsMaterial(files, texts, parts.clock) };
-    return new WatchedTls(files, loaded, opened, parts);
+    const material = await createTlsMaterial(files, await readTlsFiles(files, opened), parts.clock);
+    return new WatchedTls(files, material, opened, parts);
   }
 
   /** Like `open`, but if the files cannot be used, a stand-in certificate serves until they can; see `trouble`. */
@@ -77,38 +66,23 @@ export class WatchedTls extends FileWatch {
       return await WatchedTls.open(files, parts);
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      const loaded = { content: undefined, material: await createStandInMaterial(parts.clock) };
-      const watched = new WatchedTls(files, loaded, new LastResult(), parts);
+      const watched = new WatchedTls(files, await createStandInMaterial(parts.clock), new LastResult(), parts);
       watched.#standInFor(error);
       return watched;
     }
   }
 
-  private constructor(files: TlsFiles, loaded: LoadedTls, opened: OpenedFiles, parts: WatchedTlsParts) {
+  private constructor(files: TlsFiles, material: TlsMaterial, opened: OpenedFiles, parts: WatchedTlsParts) {
     super(files.section, parts.logger);
     this.#files = files;
     this.#clock = parts.clock;
-    this.#logger = parts.logger;
-    this.#current = loaded;
+    this.material = material;
     this.#opened = opened;
     this.#warn();
   }
 
-  /** Undefined without one, and while the stand-in certificate is used. */
-  get certificate(): OwnCertificate | undefined {
-    return this.#current.material.certificate;
-  }
-
-  get options(): TlsMaterial['options'] {
-    return this.#current.material.options;
-  }
-
-  get secureContext(): SecureContext {
-    return this.#current.material.secureContext;
-  }
-
   override get numbers(): WatchedTlsNumbers {
-    return { ...super.numbers, notAfterEpochMs: this.certificate?.notAfterEpochMs };
+    return { ...super.numbers, notAfterEpochMs: this.material.certificate?.notAfterEpochMs };
   }
 
   /** Calls `listener` with the options of each new set of files; new connections should use them. */
@@ -126,17 +100,16 @@ export class WatchedTls extends FileWatch {
   }
 
   /** Builds nothing from files that have not changed. */
-  async #load(files: TlsFiles): Promise<LoadedTls> {
+  async #load(files: TlsFiles): Promise<TlsMaterial> {
     const texts = await readTlsFiles(files, this.#opened);
-    const content = joinTexts(texts);
-    if (content === this.#current.content) return this.#current;
-    return { content, material: await createTlsMaterial(files, texts, this.#clock) };
+    if (contentOf(texts) === this.material.content) return this.material;
+    return await createTlsMaterial(files, texts, this.#clock);
   }
 
   #standInFor(error: SidecarError): void {
     this.trouble = error;
     const { section } = this.#files;
-    this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
+    this.logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
     this.startWithError(error.message);
   }
 
@@ -150,7 +123,7 @@ export class WatchedTls extends FileWatch {
     try {
       const loaded = await this.#load(files);
       // A reload may have named other files meanwhile.
-      if (loaded === this.#current || files !== this.#files) return undefined;
+      if (loaded === this.material || files !== this.#files) return undefined;
       return () => this.#apply(loaded);
     } catch (error) {
       // `trouble` reports the newest reason.
@@ -159,24 +132,24 @@ export class WatchedTls extends FileWatch {
     }
   }
 
-  #apply(loaded: LoadedTls): void {
-    if (loaded.content === this.#current.content) return;
-    for (const listener of this.#listeners) listener(loaded.material.options);
-    this.#current = loaded;
+  #apply(loaded: TlsMaterial): void {
+    if (loaded.content === this.material.content) return;
+    for (const listener of this.#listeners) listener(loaded.options);
+    this.material = loaded;
     this.trouble = undefined;
     this.countReplaced();
     this.#warn();
   }
 
   #warn(): void {
-    for (const warning of this.#current.material.warnings) this.#logger.warn(warning);
+    for (const warning of this.material.warnings) this.logger.warn(warning);
     this.#warnOfTime();
   }
 
   #warnOfTime(): void {
     this.#warnedNs = this.#clock.nowNs();
-    const warning = this.#current.material.warnOfTime();
-    if (warning !== undefined) this.#logger.warn(warning);
+    const warning = this.material.warnOfTime();
+    if (warning !== undefined) this.logger.warn(warning);
   }
 }
 
@@ -185,16 +158,13 @@ async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
   const { cert, key } = await createStandIn(clock);
   const options = { ...TLS_POLICY, cert, key, ca: cert };
   return {
+    content: undefined,
     options,
     secureContext: createSecureContext(options),
     certificate: undefined,
     warnings: [],
     warnOfTime: () => undefined,
   };
-}
-
-function joinTexts({ cert, key, ca }: TlsTexts): string {
-  return JSON.stringify([cert, key, ca]);
 }
 
 /** By section, e.g. `listen.tls`; undefined without TLS. */

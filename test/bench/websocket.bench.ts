@@ -9,11 +9,11 @@
  */
 import { constants, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
-import { MemoryBudget } from '../../src/limits/memory-budget.ts';
-import { copyUnmasked } from '../../src/protocol/websocket/frame-head.ts';
+import { copyUnmasked } from '../../src/protocol/websocket/frame-reader.ts';
 import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { compressed, deflatedTogether, MASK, text } from '../support/protocol/websocket/frames.ts';
+import { readerOptions } from '../support/protocol/websocket/listener.ts';
 
 const MESSAGES = 4_096;
 const random = new Random(1);
@@ -39,13 +39,12 @@ const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 function createReader(from: 'client' | 'upstream', contextTakeover?: boolean): WebSocketMessageReader {
   return new WebSocketMessageReader(
-    {
+    readerOptions({
       from,
       maxMessageBytes: 1_048_576,
       maxInflatedBytes: 4_194_304,
       deflate: contextTakeover === undefined ? undefined : { contextTakeover, windowBits: 15 },
-      budget: new MemoryBudget(),
-    },
+    }),
     {
       onText: () => undefined,
       onUnread: (reason) => {

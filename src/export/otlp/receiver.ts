@@ -9,7 +9,7 @@ import type { Logger } from '../../base/logger.ts';
 import { decodeText } from '../../base/trusted-file.ts';
 import type { Config } from '../../config/config.ts';
 import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
-import { indicatedName } from '../../tls/server-name.ts';
+import { indicatedName } from '../../tls/policy.ts';
 import type { Signal } from './signal-numbers.ts';
 
 export interface ReceiverOptions {

@@ -8,7 +8,7 @@ import { parseCodings } from '../../base/content-codings.ts';
 import { attemptTimeoutMs } from '../../base/dial.ts';
 import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
 import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
-import { indicatedName } from '../../tls/server-name.ts';
+import { indicatedName } from '../../tls/policy.ts';
 import { type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Advice, createStatusError, createWireError } from './http-errors.ts';
 import { formatError } from './json.ts';

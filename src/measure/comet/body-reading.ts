@@ -1,6 +1,5 @@
-import { KEPT_BODY_BYTES, KeptBytes } from '../../limits/kept-bytes.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import type { EvictableBodies, Unfinished } from '../../limits/unfinished-bodies.ts';
+import { type EvictableBodies, KEPT_BODY_BYTES, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { decodeContent } from '../../protocol/http1/content-coding.ts';

@@ -1,9 +1,8 @@
-import { addressKeyOf } from '../../limits/address-key.ts';
+import { addressKeyOf } from '../../limits/address-counts.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
-import { parseCallbackQuery, selectRequestTexts } from '../../protocol/bayeux/request-body.ts';
-import { selectResponseText } from '../../protocol/bayeux/response-body.ts';
+import { parseCallbackQuery, selectRequestTexts, selectResponseText } from '../../protocol/bayeux/request-body.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { parseExtensions } from '../../protocol/websocket/extensions.ts';
 import { type MessageHandler, WebSocketMessageReader } from '../../protocol/websocket/message-reader.ts';

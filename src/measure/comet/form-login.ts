@@ -1,5 +1,4 @@
-import { KeptBytes } from '../../limits/kept-bytes.ts';
-import type { Unfinished } from '../../limits/unfinished-bodies.ts';
+import { KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import { readParameters } from '../../protocol/bayeux/parameters.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { sanitizeUserName } from '../sessions/credentials.ts';

@@ -1,6 +1,6 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
-import type { AddressRate } from '../../limits/address-rate.ts';
+import type { AddressRate } from '../../limits/address-counts.ts';
 import { type ApplicationStatistics, createStatistics } from '../../metrics/statistics.ts';
 import type { ClassifierConfig } from '../classify/classifier.ts';
 import { SessionTable } from '../sessions/session-table.ts';

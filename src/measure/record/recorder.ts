@@ -16,7 +16,7 @@
  */
 
 import type { Clock } from '../../base/clock.ts';
-import { AddressRate } from '../../limits/address-rate.ts';
+import { AddressRate } from '../../limits/address-counts.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';

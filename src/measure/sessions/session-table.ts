@@ -12,7 +12,7 @@
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
-import type { AddressRate } from '../../limits/address-rate.ts';
+import type { AddressRate } from '../../limits/address-counts.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';

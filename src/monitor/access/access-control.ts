@@ -7,7 +7,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import QuickLRU from 'quick-lru';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
-import { addressKeyOf } from '../../limits/address-key.ts';
+import { addressKeyOf } from '../../limits/address-counts.ts';
 import { MAX_ENTRIES, type TokenEntry, type UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
 import { createDecoy, hashToken, isPassword, type PasswordHash } from './password-hash.ts';

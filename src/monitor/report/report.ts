@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
-import type { LogRing } from '../../base/log-ring.ts';
+import type { LogRing } from '../../base/logger.ts';
 import type { Sample, Table } from '../../base/metric-description.ts';
 import { platform } from '../../base/platform/platform.ts';
 import type { Config } from '../../config/config.ts';

@@ -1,7 +1,4 @@
-/**
- * Splits long texts into batches, each of some milliseconds at most: a peer's brackets may take a hundred times as long
- * as other JSON.
- */
+/** Splits texts into batches of some milliseconds: a peer's brackets may take a hundred times as long as other JSON. */
 import { type BayeuxMessage, parseArray, parseMessages } from './message.ts';
 
 /** A text up to this length is one batch and is not scanned first. */

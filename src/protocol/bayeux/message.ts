@@ -73,9 +73,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Copies known fields only: never `__proto__`. All messages have all fields: one object shape keeps their readers fast.
- */
+/** Copies known fields only: never `__proto__`. All messages have all fields: one shape keeps their readers fast. */
 function readMessage(value: unknown): BayeuxMessage | undefined {
   if (!isObject(value) || typeof value.channel !== 'string') return undefined;
   return {

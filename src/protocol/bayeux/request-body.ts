@@ -1,9 +1,6 @@
 /** Messages in HTTP requests: the body of a POST (`long-polling`), or the query of a GET (`callback-polling`). */
 import { readParameters } from './parameters.ts';
 
-/** The function that the response calls when the request names none. */
-export const DEFAULT_CALLBACK = 'jsonpcallback';
-
 /** Longest form that is read: parsing a form costs more than parsing JSON, and only old clients send forms. */
 const MAX_FORM_CHARS = 65_536;
 
@@ -13,22 +10,18 @@ const MAX_FORM_CHARS = 65_536;
  * ignore it.
  */
 export function selectRequestTexts(contentType: string | undefined, body: string): readonly string[] {
-  if (!isForm(contentType)) return isJson(body) ? [body] : readForm(body);
+  if (contentType === undefined || !FORM.test(contentType)) return isJson(body) ? [body] : readForm(body);
   const texts = readForm(body);
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
 
-export interface CallbackRequest {
-  /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated. */
-  readonly callback: string;
-  /** As `selectRequestTexts`; never empty. */
-  readonly texts: readonly string[];
-}
-
-/** The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: no `message`. */
-export function parseCallbackQuery(query: string): CallbackRequest | undefined {
+/**
+ * The JSON texts in the query of a GET: `jsonp=cb&message=%5B...%5D`, decoded as UTF-8. Undefined: no `message`.
+ * `callback`: the function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated.
+ */
+export function parseCallbackQuery(query: string) {
   const [texts = [], callbacks = []] = readParameters(query, ['message', 'jsonp']);
-  return texts.length === 0 ? undefined : { callback: callbacks[0] || DEFAULT_CALLBACK, texts };
+  return texts.length === 0 ? undefined : { callback: callbacks[0] || 'jsonpcallback', texts };
 }
 
 function readForm(body: string): readonly string[] {
@@ -40,9 +33,29 @@ function isJson(body: string): boolean {
   return JSON_START.test(body);
 }
 
-function isForm(contentType: string | undefined): boolean {
-  return contentType !== undefined && FORM.test(contentType);
-}
-
 const JSON_START = /^[ \t\r\n]*[[{]/;
 const FORM = /^[ \t]*application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
+
+/**
+ * The JSON text of a response's body. With `callback` the body may be a call of that function, `cb([...]);`, after a
+ * comment, with which servers make it a script and nothing else. Comment and semicolon are optional. The Bayeux
+ * Protocol 1.0, "The callback-polling response messages".
+ */
+export function selectResponseText(body: string, callback: string | undefined): string {
+  // Servers send errors without the call of the function; some send everything without it.
+  return callback === undefined ? body : (argumentOf(body, callback) ?? body);
+}
+
+/** The text between the parentheses; undefined if the text is not a call of `callback`. */
+function argumentOf(body: string, callback: string): string | undefined {
+  let text = body.trim();
+  if (text.startsWith('/*')) {
+    const commentEnd = text.indexOf('*/', 2);
+    if (commentEnd < 0) return undefined;
+    text = text.slice(commentEnd + 2).trimStart();
+  }
+  if (!text.startsWith(callback)) return undefined;
+  text = text.slice(callback.length).trimStart();
+  if (text.endsWith(';')) text = text.slice(0, -1).trimEnd();
+  return text.length > 2 && text.startsWith('(') && text.endsWith(')') ? text.slice(1, -1) : undefined;
+}

@@ -6,17 +6,14 @@ export type CertificateMode = Config['clientCertificate'];
 export type Fields = readonly (readonly [name: string, value: string])[];
 
 /** A client as seen in its TLS handshake. */
-export interface TlsClient {
+interface TlsClient {
   /** Its verified certificate in DER, then its chain without the root; empty without a certificate. */
   readonly certificates: readonly Buffer[];
   /** The standard name, e.g. `TLS_AES_256_GCM_SHA384`. */
   readonly cipher: string;
 }
 
-/**
- * A client's own are removed. The valve also reads `ssl_session_id` and `ssl_client_escaped_cert`, its override of
- * `ssl_client_cert`.
- */
+/** A client's own are removed. The valve prefers `ssl_client_escaped_cert` to `ssl_client_cert`, and reads all six. */
 export const CERTIFICATE_FIELDS: Readonly<Record<CertificateMode, readonly string[]>> = {
   off: [],
   tomcat: [
@@ -39,18 +36,16 @@ export function certificateFields(mode: CertificateMode, { certificates, cipher 
       ['ssl_cipher', cipher],
       ['ssl_cipher_usekeysize', /_128_/.test(cipher) ? '128' : '256'],
     ];
-    return own === undefined ? fields : [['ssl_client_cert', formatPemLine(own)], ...fields];
+    if (own === undefined) return fields;
+    // The valve turns the blanks into the line breaks of PEM.
+    const pem = `-----BEGIN CERTIFICATE----- ${own.toString('base64')} -----END CERTIFICATE-----`;
+    return [['ssl_client_cert', pem], ...fields];
   }
   if (own === undefined) return [];
   const fields: Fields = [['Client-Cert', formatByteSequence(own)]];
   return authorities.length === 0
     ? fields
     : [...fields, ['Client-Cert-Chain', authorities.map(formatByteSequence).join(', ')]];
-}
-
-/** The valve turns the blanks into the line breaks of PEM. */
-function formatPemLine(der: Buffer): string {
-  return `-----BEGIN CERTIFICATE----- ${der.toString('base64')} -----END CERTIFICATE-----`;
 }
 
 /** RFC 8941 §3.3.5. */

@@ -8,9 +8,7 @@ import { type AddressRanges, normalizeAddress } from '../../base/address.ts';
 
 export type ClientField = 'x-forwarded-for' | 'forwarded';
 
-/**
- * Trusted addresses until the walk ends, as at one that cannot be read. One of IPv6 counts as ten: it takes as long.
- */
+/** Trusted addresses until the walk ends, as at an unreadable one. One of IPv6 counts as ten: it takes as long. */
 export const MAX_HOPS = 2_000;
 const IPV6_HOPS = 10;
 

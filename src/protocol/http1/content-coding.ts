@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib';
 import { hasSafeBrotli } from '../../base/advisories.ts';
 import { parseCodings } from '../../base/content-codings.ts';
-import { limitInflatedBytes } from '../../limits/inflated-bound.ts';
+import { limitInflatedBytes } from '../../limits/unfinished-bodies.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
 /** 4 MiB, the default of encoders. The decoder allocates the whole window that a body asks for, up to 16 MiB. */

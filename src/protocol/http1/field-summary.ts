@@ -1,17 +1,69 @@
-import {
-  BACKSLASH,
-  COLON,
-  COMMA,
-  CR,
-  FIELD_VALUE,
-  isWordAt,
-  isWordIn,
-  LF,
-  QUOTE,
-  SPACE,
-  TAB,
-  TOKEN,
-} from './characters.ts';
+/** Character classes of RFC 9110 §5.5, §5.6.2 as look-up tables: heads are scanned byte by byte on the hot path. */
+export const TAB = 0x09;
+export const LF = 0x0a;
+export const CR = 0x0d;
+export const SPACE = 0x20;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+
+function tableOf(isMember: (code: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, code) => (isMember(code) ? 1 : 0));
+}
+
+/** `tchar`, RFC 9110 §5.6.2. */
+export const TOKEN = tableOf((code) => /[\w!#$%&'*+.^`|~-]/.test(String.fromCharCode(code)));
+
+/** Characters of a field value: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
+export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && code !== 0x7f));
+
+/** Characters of a request-target, without `#`, which none may contain (RFC 9112 §3.2). Above ASCII the server decides. */
+export const TARGET = tableOf((code) => code > SPACE && code !== 0x7f && code !== 0x23);
+
+/** Value of a hexadecimal digit, or 255. */
+export const HEX_VALUE = Uint8Array.from({ length: 256 }, (_, code) => {
+  const value = Number.parseInt(String.fromCharCode(code), 16);
+  return Number.isNaN(value) ? 255 : value;
+});
+
+/** Whether `text` has the lower-case `word` at `start`, in any letter case. */
+export function isWordAt(text: string, start: number, word: string): boolean {
+  for (let i = 0; i < word.length; i += 1) {
+    const code = text.charCodeAt(start + i);
+    const lower = code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
+    if (lower !== word.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+/** As `isWordAt`, in bytes. */
+export function isWordIn(bytes: Uint8Array, start: number, word: string): boolean {
+  for (let i = 0; i < word.length; i += 1) {
+    const code = bytes[start + i] as number;
+    const lower = code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
+    if (lower !== word.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
+/**
+ * Offset just past the first empty line whose last byte lies in `bytes` from `from + 3` to `to`; -1 without one. Skips
+ * text four bytes at a time: 64 KiB of line ends would take `indexOf` 1.1 ms instead of 0.07 ms.
+ */
+export function findHeadEnd(bytes: Uint8Array, from: number, to: number): number {
+  let at = from + 3;
+  while (at < to) {
+    const byte = bytes[at];
+    if (byte === LF) {
+      if (bytes[at - 1] === CR && bytes[at - 2] === LF && bytes[at - 3] === CR) return at + 1;
+      // It may be the first of the two.
+      at += 2;
+    } else if (byte === CR) at += 1;
+    else at += 4;
+  }
+  return -1;
+}
 
 /** The largest Content-Length: no real body is longer. Leading zeros are allowed. */
 const MAX_LENGTH = 999_999_999_999_999;
@@ -48,7 +100,7 @@ export class FieldSummary {
  * Reads the field section in `bytes` from `start`, just past the start line's CRLF, to `end`, the end of the head.
  * Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters. It reads
  * bytes, since V8 checks a string's kind at each character. `lineStarts` gets the offsets of the lines, for
- * `fieldValue`.
+ * `HeadText`.
  */
 export function readFields(bytes: Uint8Array, start: number, end: number, lineStarts?: number[]): FieldSummary {
   const summary = new FieldSummary();
@@ -75,19 +127,34 @@ export function readFields(bytes: Uint8Array, start: number, end: number, lineSt
   }
 }
 
-/** The value of the first field of that lower-case name, without surrounding whitespace. */
-export function fieldValue(text: string, lineStarts: readonly number[], name: string): string | undefined {
-  for (const lineStart of lineStarts) {
-    if (isFieldAt(text, lineStart, name)) return valueAt(text, lineStart + name.length + 1);
-  }
-  return undefined;
-}
+/** A head in latin1, and where its field lines begin. */
+export class HeadText {
+  readonly text: string;
+  readonly #lineStarts: readonly number[];
 
-/** The values of all fields of that lower-case name, in order. */
-export function fieldValues(text: string, lineStarts: readonly number[], name: string): string[] {
-  return lineStarts
-    .filter((lineStart) => isFieldAt(text, lineStart, name))
-    .map((lineStart) => valueAt(text, lineStart + name.length + 1));
+  constructor(text: string, lineStarts: readonly number[]) {
+    this.text = text;
+    this.#lineStarts = lineStarts;
+  }
+
+  get fieldCount(): number {
+    return this.#lineStarts.length;
+  }
+
+  /** The value of the first field of that lower-case name, without surrounding whitespace. */
+  field(name: string): string | undefined {
+    for (const lineStart of this.#lineStarts) {
+      if (isFieldAt(this.text, lineStart, name)) return valueAt(this.text, lineStart + name.length + 1);
+    }
+    return undefined;
+  }
+
+  /** The values of all fields of that lower-case name, in order. */
+  fields(name: string): readonly string[] {
+    return this.#lineStarts
+      .filter((lineStart) => isFieldAt(this.text, lineStart, name))
+      .map((lineStart) => valueAt(this.text, lineStart + name.length + 1));
+  }
 }
 
 function isFieldAt(text: string, lineStart: number, name: string): boolean {
@@ -97,14 +164,10 @@ function isFieldAt(text: string, lineStart: number, name: string): boolean {
 /** The value from `start` to the end of its line, without surrounding whitespace. */
 function valueAt(text: string, start: number): string {
   let valueStart = start;
-  while (text.charCodeAt(valueStart) === SPACE || text.charCodeAt(valueStart) === TAB) valueStart += 1;
-  return text.slice(valueStart, trimmedEnd(text, valueStart, text.indexOf('\r', valueStart)));
-}
-
-function trimmedEnd(text: string, start: number, end: number): number {
-  let at = end;
-  while (at > start && (text.charCodeAt(at - 1) === SPACE || text.charCodeAt(at - 1) === TAB)) at -= 1;
-  return at;
+  while (isBlank(text.charCodeAt(valueStart))) valueStart += 1;
+  let valueEnd = text.indexOf('\r', valueStart);
+  while (valueEnd > valueStart && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd -= 1;
+  return text.slice(valueStart, valueEnd);
 }
 
 function noteField(
@@ -195,7 +258,8 @@ function skipBlanks(bytes: Uint8Array, start: number, end: number): number {
   return at;
 }
 
-function isBlank(byte: number | undefined): boolean {
+/** Space or tab (RFC 9110 §5.6.3). */
+export function isBlank(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB;
 }
 

@@ -1,4 +1,4 @@
-import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, LF, QUOTE, SPACE, TAB, TOKEN } from './characters.ts';
+import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, isBlank, LF, QUOTE, TOKEN } from './field-summary.ts';
 
 /** How the end of a message's body is found (RFC 9112 §6.3). */
 export type Framing =
@@ -33,7 +33,7 @@ export class BodyReader {
   }
 
   /** The reader of the current chunked body; after `MALFORMED` it describes the fault. */
-  get chunked(): Pick<ChunkedReader, 'part' | 'isTooLarge'> | undefined {
+  get chunked(): Pick<ChunkedReader, 'part' | 'isTooLarge' | 'trailerStart'> | undefined {
     return this.#framing === 'chunked' ? this.#chunked : undefined;
   }
 
@@ -61,10 +61,6 @@ export class BodyReader {
         if (to > from) this.#hasContent = true;
         return MORE;
     }
-  }
-
-  get trailerStart(): number {
-    return this.#framing === 'chunked' ? (this.#chunked as ChunkedReader).trailerStart : MORE;
   }
 
   #readLength(from: number, to: number): number {
@@ -138,10 +134,7 @@ export class ChunkedReader {
     this.#maxTrailerBytes = maxTrailerBytes;
   }
 
-  /**
-   * Returns the offset just past the body's end, `MORE`, or `MALFORMED`. `onData` gets offsets of chunk content in
-   * `bytes`.
-   */
+  /** The offset just past the body's end, `MORE`, or `MALFORMED`. `onData` gets offsets of chunk content in `bytes`. */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
     if (this.trailerStart !== MORE) this.trailerStart = from;
@@ -283,8 +276,4 @@ function afterExtension(byte: number): State | undefined {
   if (byte === SEMICOLON) return 'extension-first';
   if (isBlank(byte)) return 'extension-end';
   return byte === CR ? 'size-lf' : undefined;
-}
-
-function isBlank(byte: number): boolean {
-  return byte === SPACE || byte === TAB;
 }

@@ -20,10 +20,7 @@ export class PayloadReader {
   #joined: Buffer | undefined;
   #length = 0;
 
-  /**
-   * `onPayload` gets views that are never empty, and valid only during the call. `maxTrailerBytes` as for the
-   * `BodyReader`.
-   */
+  /** `onPayload` gets views, never empty, valid only during the call. `maxTrailerBytes` as for the `BodyReader`. */
   constructor(framing: Framing, maxTrailerBytes: number, onPayload: (bytes: Buffer) => void) {
     this.#chunked = framing.kind === 'chunked' ? new ChunkedReader(maxTrailerBytes) : undefined;
     this.#onPayload = onPayload;

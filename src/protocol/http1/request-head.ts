@@ -3,8 +3,7 @@
  * but whether it can be read.
  */
 import http from 'node:http';
-import { CR, LF, TARGET, TOKEN } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
+import { ABSENT, CR, type FieldSummary, HeadText, LF, readFields, TARGET, TOKEN, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 import { detached } from './text.ts';
 
@@ -22,42 +21,38 @@ const SLASH = 0x2f;
 const ASTERISK = 0x2a;
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?@]+)/i;
 
-export type RequestFault = (typeof REQUEST_FAULTS)[number];
+export type RequestFault = keyof typeof REQUEST_FAULTS;
 
-export const REQUEST_FAULTS = [
+/** What can be wrong with a request, and the status that answers it. */
+export const REQUEST_FAULTS = {
   /** No method, no target, or no version. */
-  'start-line',
-  'method',
+  'start-line': 400,
+  method: 501,
   /** Neither HTTP/1.1 nor 1.0. */
-  'version',
+  version: 505,
   /** A line that is not a well-formed field. */
-  'fields',
+  fields: 400,
   /** No Host in HTTP/1.1, or several. */
-  'host',
-  /**
-   * An invalid Content-Length, one beside Transfer-Encoding, codings but plain tokens with one `chunked` at the end, or
-   * any in 1.0.
-   */
-  'framing',
+  host: 400,
+  /** Content-Length invalid or beside Transfer-Encoding, codings but plain ones with `chunked` last, any in 1.0. */
+  framing: 400,
   /** A bare CR or LF, a NUL, or a first byte that cannot begin a method, e.g. of a TLS handshake on the plain port. */
-  'line-breaks',
+  'line-breaks': 400,
   /** The head is larger than `limits.headBytes`. */
-  'too-large',
+  'too-large': 431,
   /** A chunked body is broken, or a trailer belongs in a head. */
-  'body',
+  body: 400,
   /** The extensions of a chunk, or the trailers, are too large. */
-  'body-overhead',
-] as const;
+  'body-overhead': 413,
+} as const;
 
 /** A request head with unambiguous framing. Strings are latin1 and share the memory of the head's text. */
-export class Http1RequestHead {
-  readonly text: string;
+export class Http1RequestHead extends HeadText {
   readonly method: string;
   readonly target: string;
   readonly framing: Framing;
   readonly isHttp10: boolean;
   readonly summary: FieldSummary;
-  readonly #lineStarts: readonly number[];
 
   constructor(
     text: string,
@@ -65,23 +60,18 @@ export class Http1RequestHead {
     summary: FieldSummary,
     lineStarts: readonly number[],
   ) {
-    this.text = text;
+    super(text, lineStarts);
     this.method = method;
     this.target = target;
     this.framing = framing;
     this.isHttp10 = isHttp10;
     this.summary = summary;
-    this.#lineStarts = lineStarts;
   }
 
   /** The client wants the connection to end after the response: the default of HTTP/1.0 (RFC 9112 §9.3). */
   get isLast(): boolean {
     const { connectionClose, connectionKeepAlive } = this.summary;
     return connectionClose || (this.isHttp10 && !connectionKeepAlive);
-  }
-
-  get fieldCount(): number {
-    return this.#lineStarts.length;
   }
 
   /** It asks for WebSocket and nothing else (RFC 6455 §4.1). */
@@ -99,14 +89,6 @@ export class Http1RequestHead {
     }
     const { hostCount, hostStart, hostEnd } = this.summary;
     return hostCount === 0 ? undefined : this.text.slice(hostStart, hostEnd);
-  }
-
-  field(name: string): string | undefined {
-    return fieldValue(this.text, this.#lineStarts, name);
-  }
-
-  fields(name: string): readonly string[] {
-    return fieldValues(this.text, this.#lineStarts, name);
   }
 }
 

@@ -1,9 +1,8 @@
-import { CR, findHeadEnd, LF } from './characters.ts';
+import { CR, findHeadEnd, LF } from './field-summary.ts';
+import { twinKey, withoutUpgrade } from './forwarded.ts';
 import { BodyReader, MALFORMED, MORE } from './framing.ts';
-import { withoutUpgrade } from './head-edits.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
-import { TrailerFilter } from './trailer-filter.ts';
 
 const NOTHING = Buffer.alloc(0);
 const HEAD = 'HEAD ';
@@ -31,10 +30,7 @@ export class RequestReader {
     this.#body = new BodyReader(maxHeadBytes);
   }
 
-  /**
-   * Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. The second call returns
-   * ''.
-   */
+  /** Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. Only once. */
   takeText(): string {
     const text = this.#text;
     this.#text = '';
@@ -104,10 +100,7 @@ export class RequestReader {
     return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }
 
-  /**
-   * Undefined until it is complete. `unread` keeps the head. An upgrade to anything but a WebSocket is removed from
-   * both.
-   */
+  /** Undefined until it is complete. `unread` keeps the head. An upgrade but to a WebSocket is removed from both. */
   nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
     // The LF of an empty line may follow.
@@ -150,17 +143,13 @@ export class RequestReader {
     this.#skipped = 0;
     this.unread = NOTHING;
     this.#body.begin(head.framing);
-    const taken = this.#readBody(bytes, head.text.length);
+    const taken = this.continue(bytes, head.text.length);
     if (this.unread.length === 0) this.#store = undefined;
     return taken;
   }
 
-  /** Takes further bytes of the current request and returns those up to its end; undefined if they are malformed. */
-  continue(chunk: Buffer): Buffer | undefined {
-    return this.#readBody(chunk, 0);
-  }
-
-  #readBody(bytes: Buffer, from: number): Buffer | undefined {
+  /** Takes further bytes of the current request, of its body from `from` on. Returns them like `begin`. */
+  continue(bytes: Buffer, from = 0): Buffer | undefined {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;
     this.isDone = end !== MORE;
@@ -169,12 +158,46 @@ export class RequestReader {
       this.unread = bytes.subarray(end);
       taken = bytes.subarray(0, end);
     }
-    return this.#trailers === undefined ? taken : this.#withoutTrailers(this.#trailers, taken);
+    if (this.#trailers === undefined) return taken;
+    const trailerStart = this.#body.chunked?.trailerStart ?? MORE;
+    if (trailerStart === MORE) return taken;
+    return Buffer.concat([taken.subarray(0, trailerStart), this.#trailers.filter(taken.subarray(trailerStart))]);
+  }
+}
+
+/** Removes lines from a trailer section that arrives in any pieces. Holds back no more than the beginning of a name. */
+export class TrailerFilter {
+  /** Keys as of `twinKey`. */
+  readonly #removed: ReadonlySet<string>;
+  readonly #maxName: number;
+  /** The beginning of a line whose name is not known yet. */
+  #held = '';
+  #state: 'name' | 'pass' | 'remove' = 'name';
+
+  constructor(removed: ReadonlySet<string>) {
+    this.#removed = removed;
+    this.#maxName = Math.max(...[...removed].map(({ length }) => length));
   }
 
-  #withoutTrailers(filter: TrailerFilter, taken: Buffer): Buffer {
-    const { trailerStart } = this.#body;
-    if (trailerStart === MORE) return taken;
-    return Buffer.concat([taken.subarray(0, trailerStart), filter.filter(taken.subarray(trailerStart))]);
+  /** `bytes` are of the section, which a `ChunkedReader` has accepted. Returns those to pass on now. */
+  filter(bytes: Buffer): Buffer {
+    let passed = '';
+    for (const character of bytes.toString('latin1')) {
+      if (this.#state === 'name') {
+        const isKnown = character === ':' || character === '\r' || this.#held.length > this.#maxName;
+        if (isKnown && this.#removed.has(twinKey(this.#held))) this.#state = 'remove';
+        else if (isKnown) {
+          this.#state = 'pass';
+          passed += this.#held + character;
+        } else this.#held += character;
+        continue;
+      }
+      if (this.#state === 'pass') passed += character;
+      if (character === '\n') {
+        this.#state = 'name';
+        this.#held = '';
+      }
+    }
+    return Buffer.from(passed, 'latin1');
   }
 }

@@ -1,5 +1,16 @@
-import { CR, FIELD_VALUE, findHeadEnd, LF, SPACE, TOKEN } from './characters.ts';
-import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
+import {
+  ABSENT,
+  CR,
+  FIELD_VALUE,
+  type FieldSummary,
+  findHeadEnd,
+  HeadText,
+  LF,
+  readFields,
+  SPACE,
+  TOKEN,
+  UNCLEAR,
+} from './field-summary.ts';
 import { BodyReader, CHUNKED, type Framing, lengthFraming, MALFORMED, MORE, NO_BODY, UNTIL_CLOSE } from './framing.ts';
 
 interface ResponseHead {
@@ -122,7 +133,8 @@ export class ResponseReader {
     const start = this.end;
     this.end = end;
     this.interimStatus = head.status;
-    if (isInterim(head.status)) return undefined;
+    // The final response is still to come (RFC 9110 §15.2).
+    if (head.status < 200) return undefined;
     this.interimStatus = 0;
     this.head = head;
     this.headStart = start;
@@ -181,10 +193,7 @@ export class ResponseReader {
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
-/**
- * Can never be a head, such as the greeting of another protocol. The first `searched` bytes were found to be the
- * beginning of one.
- */
+/** Can never be a head, e.g. the greeting of another protocol. The first `searched` bytes may begin one. */
 function isNoHead(bytes: Buffer, searched: number): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;
@@ -228,34 +237,16 @@ export function parseResponseHead(
   return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
 }
 
-/**
- * A response head for observers. Parsed a second time, so that a connection without observers keeps no head in memory.
- */
-export class ResponseHeadFields {
+/** A response head for observers. Parsed a second time, so that without observers no head stays in memory. */
+export class ResponseHeadFields extends HeadText {
   readonly status: number;
-  readonly #text: string;
-  readonly #lineStarts: number[] = [];
 
   constructor(status: number, text: string) {
+    const lineStarts: number[] = [];
+    readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length, lineStarts);
+    super(text, lineStarts);
     this.status = status;
-    this.#text = text;
-    readFields(Buffer.from(text, 'latin1'), text.indexOf('\r\n') + 2, text.length, this.#lineStarts);
   }
-
-  /** Value of the first field of that lower-case name, without surrounding whitespace. */
-  field(name: string): string | undefined {
-    return fieldValue(this.#text, this.#lineStarts, name);
-  }
-
-  /** As `field`, for all fields of that name, in order. */
-  fields(name: string): readonly string[] {
-    return fieldValues(this.#text, this.#lineStarts, name);
-  }
-}
-
-/** Whether the final response is still to come (RFC 9110 §15.2). */
-function isInterim(status: number): boolean {
-  return status < 200;
 }
 
 function startsWithVersion(bytes: Uint8Array, start: number): boolean {
@@ -288,10 +279,7 @@ function chooseResponseFraming(status: number, method: string, fields: FieldSumm
 const MAX_NAME_LENGTH = 40;
 const START_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
 
-/**
- * Removes what a proxy must remove: blanks before a colon (RFC 9112 §5.1) and folds (§5.2). `text` itself without
- * either.
- */
+/** Removes what a proxy must: blanks before a colon (RFC 9112 §5.1), folds (§5.2). `text` itself without either. */
 function mendedHead(text: string): string {
   // A blank after the status line is no fold.
   if (/^[^\r]*\r\n[ \t]/.test(text)) return text;

@@ -6,23 +6,14 @@ export class DirectionRate {
   frames = 0;
 }
 
-export interface FrameRateLimits {
-  /** Frames of all WebSockets per second; up to this total no direction is limited. */
-  readonly all: number;
-  /** Frames of one direction per second; up to this number it is not limited. */
-  readonly ofOne: number;
-}
-
-/**
- * Each frame costs time, however small: past the total per second, directions that send far more frames than people
- * cause are no longer followed.
- */
+/** Each frame costs time: past the total per second, the directions with by far the most are no longer followed. */
 export class FrameRate {
   readonly #clock: Clock;
-  readonly #limits: FrameRateLimits;
+  readonly #limits: { readonly all: number; readonly ofOne: number };
   readonly #all = new DirectionRate();
 
-  constructor(clock: Clock, limits: FrameRateLimits) {
+  /** Frames per second: no direction is limited up to `all` of all WebSockets, and none with up to `ofOne`. */
+  constructor(clock: Clock, limits: { readonly all: number; readonly ofOne: number }) {
     this.#clock = clock;
     this.#limits = limits;
   }

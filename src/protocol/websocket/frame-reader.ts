@@ -1,44 +1,141 @@
-import { FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
+/** RFC 6455 §5.2. The other opcodes are reserved. */
+export const OPCODE = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const;
+
+const KNOWN_OPCODES: ReadonlySet<number> = new Set(Object.values(OPCODE));
+
+const FIN = 0x80;
+const OPCODE_BITS = 0x0f;
+const MASK_BIT = 0x80;
+const LENGTH_BITS = 0x7f;
+const LENGTH_OF_2_BYTES = 126;
+const LENGTH_OF_8_BYTES = 127;
+const MASK_BYTES = 4;
+
+/** Clients mask their frames; upstreams must not (RFC 6455 §5.1). */
+export type FrameSender = 'client' | 'upstream';
+
+/** Reads the head of one frame after another (RFC 6455 §5.2), byte by byte. */
+export class FrameHead {
+  readonly #maskBit: number;
+  bytes = 0;
+  /** Offsets at which the length ends and the head ends. The second byte determines both. */
+  #lengthEnd = 2;
+  #end = 2;
+  isFinal = false;
+  /** RSV1 to RSV3, as in the first byte. */
+  reservedBits = 0;
+  opcode = 0;
+  /** The length as in the second byte: 126 and 127 stand for longer forms. */
+  shortLength = 0;
+  payloadBytes = 0;
+  /** The masking key, its first byte in the highest position; 0 if nothing is masked. */
+  mask = 0;
+
+  constructor(from: FrameSender) {
+    this.#maskBit = from === 'client' ? MASK_BIT : 0;
+  }
+
+  get isComplete(): boolean {
+    return this.bytes >= 2 && this.bytes === this.#end;
+  }
+
+  get isControl(): boolean {
+    return this.opcode >= OPCODE.close;
+  }
+
+  restart(): void {
+    this.bytes = 0;
+  }
+
+  /** False if no frame of this sender has such a head. */
+  read(byte: number): boolean {
+    this.bytes += 1;
+    if (this.bytes === 1) return this.#readFirst(byte);
+    if (this.bytes === 2) return this.#readSecond(byte);
+    if (this.bytes <= this.#lengthEnd) {
+      this.payloadBytes = this.payloadBytes * 256 + byte;
+      // A longer length would be rounded, and so would the end of the frame.
+      return this.payloadBytes <= Number.MAX_SAFE_INTEGER;
+    }
+    this.mask = (this.mask << 8) | byte;
+    return true;
+  }
+
+  #readFirst(byte: number): boolean {
+    this.isFinal = (byte & FIN) !== 0;
+    this.reservedBits = byte & ~(FIN | OPCODE_BITS);
+    this.opcode = byte & OPCODE_BITS;
+    this.mask = 0;
+    // Control frames are never fragmented (§5.5).
+    return KNOWN_OPCODES.has(this.opcode) && (this.isFinal || !this.isControl);
+  }
+
+  #readSecond(byte: number): boolean {
+    this.shortLength = byte & LENGTH_BITS;
+    const longBytes = this.shortLength === LENGTH_OF_8_BYTES ? 8 : this.shortLength === LENGTH_OF_2_BYTES ? 2 : 0;
+    this.payloadBytes = longBytes === 0 ? this.shortLength : 0;
+    this.#lengthEnd = 2 + longBytes;
+    this.#end = this.#lengthEnd + (this.#maskBit === 0 ? 0 : MASK_BYTES);
+    return (byte & MASK_BIT) === this.#maskBit;
+  }
+}
+
+/**
+ * Copies `source[from, to)` to the beginning of `target` without the masking of RFC 6455 §5.3. `mask`: the key as one
+ * number, its first byte highest, 0 for none. `phase`: payload bytes of the frame before `from`.
+ */
+export function copyUnmasked(
+  source: Buffer,
+  { from, to }: { readonly from: number; readonly to: number },
+  target: Buffer,
+  mask: number,
+  phase: number,
+): void {
+  if (mask === 0) {
+    source.copy(target, 0, from, to);
+    return;
+  }
+  for (let i = 0; i < to - from; i += 1) {
+    target[i] = (source[from + i] as number) ^ (mask >>> (24 - 8 * ((phase + i) & 3)));
+  }
+}
 
 const RSV1 = 0x40;
 const MAX_CONTROL_BYTES = 125;
-
-/** Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`. Control frames may come between fragments. */
-export interface FrameSink {
-  /** `FrameReader.head` describes this frame until its end. */
-  onHead(): void;
-  /** Payload `bytes[from, to)`, still masked, never empty; the bytes are valid during the call only. */
-  onPayload(bytes: Buffer, from: number, to: number): void;
-  onFrameEnd(): void;
-  /** The bytes are not frames; nothing more is reported. */
-  onBroken(): void;
-}
 
 /**
  * Finds the frames (RFC 6455 §5.2) of one direction, and holds none of them. These break a direction: reserved bits and
  * opcodes, fragments out of order (§5.4), a frame masked against the rule (§5.1), a control frame that is long or
  * fragmented (§5.5), or a length past 2^53 - 1. Lengths written longer than needed are accepted, as receivers do.
+ *
+ * Each frame: `onHead`, any number of `onPayload`, `onFrameEnd`. Control frames may come between fragments.
  */
-export class FrameReader {
-  readonly head: FrameHead;
+export abstract class FrameReader {
+  /** Describes the current frame from `onHead` to `onFrameEnd`. */
+  protected readonly head: FrameHead;
   readonly #allowsCompressed: boolean;
-  readonly #sink: FrameSink;
   /** Bytes of this frame's payload not reported yet, including those of the current `onPayload`. */
-  payloadLeft = 0;
+  protected payloadLeft = 0;
   /** True between a first fragment and the last one. */
   #isInMessage = false;
-  frames = 0;
+  protected frames = 0;
   #isStopped = false;
 
   /** `allowsCompressed`: permessage-deflate was agreed, so RSV1 has a meaning. */
-  constructor(options: { readonly from: FrameSender; readonly allowsCompressed: boolean }, sink: FrameSink) {
-    this.head = new FrameHead(options.from);
-    this.#allowsCompressed = options.allowsCompressed;
-    this.#sink = sink;
+  constructor(from: FrameSender, allowsCompressed: boolean) {
+    this.head = new FrameHead(from);
+    this.#allowsCompressed = allowsCompressed;
   }
 
+  protected abstract onHead(): void;
+  /** Payload `bytes[from, to)`, still masked, never empty; the bytes are valid during the call only. */
+  protected abstract onPayload(bytes: Buffer, from: number, to: number): void;
+  protected abstract onFrameEnd(): void;
+  /** The bytes are not frames; nothing more is reported. */
+  protected abstract onBroken(): void;
+
   /** RSV1: on the first frame of a compressed message only (RFC 7692 §6). */
-  get isCompressed(): boolean {
+  protected get isFrameCompressed(): boolean {
     return this.head.reservedBits === RSV1;
   }
 
@@ -54,13 +151,13 @@ export class FrameReader {
   }
 
   /** Reports nothing more, not even from the bytes being read. */
-  stop(): void {
+  protected stop(): void {
     this.#isStopped = true;
   }
 
   #readPayload(bytes: Buffer, from: number): number {
     const to = Math.min(bytes.length, from + this.payloadLeft);
-    this.#sink.onPayload(bytes, from, to);
+    this.onPayload(bytes, from, to);
     this.payloadLeft -= to - from;
     if (this.payloadLeft === 0) this.#endFrame();
     return to;
@@ -70,7 +167,7 @@ export class FrameReader {
     const { head } = this;
     if (!head.read(byte) || !this.#isAllowed()) {
       this.#isStopped = true;
-      this.#sink.onBroken();
+      this.onBroken();
     } else if (head.isComplete) this.#endHead();
   }
 
@@ -88,7 +185,7 @@ export class FrameReader {
     if (opcode === OPCODE.continuation || isControl) {
       return reservedBits === 0 && (isControl || this.#isInMessage);
     }
-    return !this.#isInMessage && (reservedBits === 0 || (this.isCompressed && this.#allowsCompressed));
+    return !this.#isInMessage && (reservedBits === 0 || (this.isFrameCompressed && this.#allowsCompressed));
   }
 
   #endHead(): void {
@@ -96,13 +193,13 @@ export class FrameReader {
     if (!isControl) this.#isInMessage = !isFinal;
     this.payloadLeft = payloadBytes;
     this.frames += 1;
-    this.#sink.onHead();
+    this.onHead();
     if (payloadBytes === 0) this.#endFrame();
   }
 
   #endFrame(): void {
     if (this.#isStopped) return;
     this.head.restart();
-    this.#sink.onFrameEnd();
+    this.onFrameEnd();
   }
 }

@@ -1,13 +1,11 @@
 /** This folder reads WebSocket messages out of passing bytes, which it neither changes nor keeps. No sockets here. */
 import { isUtf8 } from 'node:buffer';
-import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import { EvictableBodies, type Unfinished } from '../../limits/unfinished-bodies.ts';
+import { type EvictableBodies, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
-import { copyUnmasked, type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
-import { FrameReader } from './frame-reader.ts';
+import { copyUnmasked, FrameReader, type FrameSender, OPCODE } from './frame-reader.ts';
 import { MessageInflater } from './message-inflater.ts';
 
 /**
@@ -48,16 +46,15 @@ export interface MessageReaderOptions {
   /** `undefined` if permessage-deflate was not agreed. */
   readonly deflate: DeflateParameters | undefined;
   readonly budget: MemoryBudget;
-  /** Holds messages that have arrived in part. Default: its own, on `budget`. */
-  readonly bodies?: EvictableBodies;
-  /** Runs the steps of a reading, now or later. Default: all of them now. */
-  readonly read?: (reading: ReadingTask, nowNs: number) => void;
-  /** Default: always 0. */
-  readonly nowNs?: () => number;
-  /** Shared by all WebSockets. Default: no limit on frames. */
-  readonly frameRate?: FrameRate;
-  /** Whether one more message can wait, if it has to. Default: always. */
-  readonly hasRoom?: () => boolean;
+  /** Holds messages that have arrived in part. */
+  readonly bodies: EvictableBodies;
+  /** Runs the steps of a reading, now or later. */
+  readonly read: (reading: ReadingTask, nowNs: number) => void;
+  readonly nowNs: () => number;
+  /** Shared by all WebSockets. */
+  readonly frameRate: FrameRate;
+  /** Whether one more message can wait, if it has to. */
+  readonly hasRoom: () => boolean;
 }
 
 const MAX_UNCOUNTED_FRAMES = 1_000;
@@ -73,11 +70,9 @@ type Fate = 'read' | 'count' | 'reported' | 'lost';
  * compressed message that was not inflated. A handler's exception passes through `push`; after it only `close` may be
  * called.
  */
-export class WebSocketMessageReader implements Unfinished {
+export class WebSocketMessageReader extends FrameReader implements Unfinished {
   readonly #options: MessageReaderOptions;
-  readonly #read: (reading: ReadingTask, nowNs: number) => void;
   readonly #handler: MessageHandler;
-  readonly #frames: FrameReader;
   /** The payload so far of a message that comes in several pieces, unmasked. */
   readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
@@ -98,20 +93,11 @@ export class WebSocketMessageReader implements Unfinished {
 
   constructor(options: MessageReaderOptions, handler: MessageHandler) {
     const { deflate, budget } = options;
+    super(options.from, deflate !== undefined);
     this.#options = options;
     this.#handler = handler;
-    this.#read = options.read ?? readNow;
-    this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies ?? new EvictableBodies(budget), this);
+    this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies, this);
     this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
-    this.#frames = new FrameReader(
-      { from: options.from, allowsCompressed: deflate !== undefined },
-      {
-        onHead: () => this.#onHead(),
-        onPayload: (bytes, from, to) => this.#onPayload(bytes, from, to),
-        onFrameEnd: () => this.#onFrameEnd(),
-        onBroken: () => this.#giveUp('malformed'),
-      },
-    );
   }
 
   /** Memory held between two calls of `push`: an unfinished message and the window. All of it is in the budget. */
@@ -120,29 +106,27 @@ export class WebSocketMessageReader implements Unfinished {
   }
 
   /** Reads the next bytes of this direction, in any pieces. The bytes are used only during the call. */
-  push(bytes: Buffer): void {
+  override push(bytes: Buffer): void {
     if (this.#isOver) return;
     this.#pushedBytes = bytes.length;
-    this.#framesBefore = this.#frames.frames;
-    this.#frames.push(bytes);
+    this.#framesBefore = this.frames;
+    super.push(bytes);
     if (!this.#isOver) this.#countFrames();
   }
 
   #countFrames(): void {
-    const { frames } = this.#frames;
-    const { frameRate } = this.#options;
+    const { frames } = this;
     const pushed = frames - this.#framesBefore;
     const added = frames - this.#countedFrames;
     this.#countedFrames = frames;
-    if (frameRate === undefined) return;
     const areTiny = pushed > MAX_UNCOUNTED_FRAMES && pushed * MIN_FRAME_BYTES > this.#pushedBytes;
-    if (frameRate.isTooFast(this.#rate, added) || areTiny) this.#giveUp('time');
+    if (this.#options.frameRate.isTooFast(this.#rate, added) || areTiny) this.#giveUp('time');
   }
 
   /** Takes no more bytes. Releases its memory once the messages that wait have been read. May be called any time. */
   close(): void {
     this.#isOver = true;
-    this.#frames.stop();
+    this.stop();
     this.#kept.release();
     if (this.#waiting === 0) this.#inflater?.release();
   }
@@ -152,18 +136,17 @@ export class WebSocketMessageReader implements Unfinished {
     this.#lose('budget');
   }
 
-  #onHead(): void {
-    const { frames, isCompressed } = this.#frames;
-    const { opcode, payloadBytes, isControl } = this.#frames.head;
+  protected override onHead(): void {
+    const { opcode, payloadBytes, isControl } = this.head;
     // A single read may hold thousands of frames.
-    if (frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
+    if (this.frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
       this.#countFrames();
       if (this.#isOver) return;
     }
     if (isControl) return;
     if (opcode !== OPCODE.continuation) {
       this.#isText = opcode === OPCODE.text;
-      this.#isCompressed = isCompressed;
+      this.#isCompressed = this.isFrameCompressed;
       this.#messageBytes = 0;
       // With context takeover every compressed message is inflated: later ones may refer back to it.
       this.#fate = this.#isText || this.#isNeededLater() ? 'read' : 'count';
@@ -176,11 +159,11 @@ export class WebSocketMessageReader implements Unfinished {
     return this.#isCompressed && this.#options.deflate?.contextTakeover === true;
   }
 
-  #onPayload(bytes: Buffer, from: number, to: number): void {
-    const { isControl, isFinal, mask } = this.#frames.head;
+  protected override onPayload(bytes: Buffer, from: number, to: number): void {
+    const { isControl, isFinal, mask } = this.head;
     if (this.#fate !== 'read' || isControl) return;
     if (isFinal && to - from === this.#messageBytes) {
-      if (this.#options.hasRoom?.() === false) {
+      if (!this.#options.hasRoom()) {
         this.#lose('time');
         return;
       }
@@ -192,15 +175,19 @@ export class WebSocketMessageReader implements Unfinished {
   }
 
   #keep(bytes: Buffer, from: number, to: number): boolean {
-    const { head, payloadLeft } = this.#frames;
+    const { head, payloadLeft } = this;
     const target = this.#kept.extend(to - from, payloadLeft);
     if (target === undefined) return false;
     copyUnmasked(bytes, { from, to }, target, head.mask, head.payloadBytes - payloadLeft);
     return true;
   }
 
-  #onFrameEnd(): void {
-    const { opcode, isFinal, isControl } = this.#frames.head;
+  protected override onBroken(): void {
+    this.#giveUp('malformed');
+  }
+
+  protected override onFrameEnd(): void {
+    const { opcode, isFinal, isControl } = this.head;
     if (opcode === OPCODE.close) {
       this.close();
       this.#handler.onClose?.();
@@ -214,10 +201,11 @@ export class WebSocketMessageReader implements Unfinished {
   }
 
   #report(payload: Buffer): void {
-    const atNs = this.#options.nowNs?.() ?? 0;
+    const { budget, nowNs, read } = this.#options;
+    const atNs = nowNs();
     const message = { payload, isText: this.#isText, isCompressed: this.#isCompressed, atNs };
     this.#waiting += 1;
-    this.#read(new MessageReading(message, this, this.#options.budget), atNs);
+    read(new MessageReading(message, this, budget), atNs);
   }
 
   /** For `MessageReading`, as are the next two. Undefined: no further steps. */
@@ -330,8 +318,4 @@ class MessageReading implements ReadingTask {
     this.#keptBytes = 0;
     this.#reader.messageEnded();
   }
-}
-
-function readNow(reading: ReadingTask): void {
-  while (reading.step());
 }

@@ -4,7 +4,7 @@ import { counter, gauge, type MetricDescription } from '../../base/metric-descri
 import { isLoopback } from '../../config/host-port.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
 import { REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-head.ts';
-import type { ClientFinder } from './client-finder.ts';
+import type { ClientFinder, ProxyHint } from './client-finder.ts';
 import {
   type ClientConnection,
   type Direction,
@@ -16,20 +16,15 @@ import {
   type TunnelObserver,
 } from './exchange.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
-import type { ProxyHint } from './proxy-hint.ts';
 import { FailureRecord } from './upstream-failure.ts';
 
 const UNNAMED =
   'rest.deny: a trusted proxy on this machine named no client of another machine: answering 403, since the client may be on one; ask without the proxy';
 
-export interface PathDenial {
-  denies(target: string, client: ClientConnection): boolean;
-}
-
 export interface Admission {
   /** Maximum requests in flight to the upstream, including held long polls; 0: any number. */
   readonly maxInFlight: number;
-  readonly denial: PathDenial | undefined;
+  readonly denial: { denies(target: string, client: ClientConnection): boolean } | undefined;
   /** Finds the client behind a trusted proxy. Undefined: the proxy counts as the client. */
   readonly clientFinder: ClientFinder | undefined;
 }
@@ -49,14 +44,12 @@ export class ExchangeReporter {
   readonly #clock: Clock;
   readonly #observer: ExchangeObserver;
   readonly #logger: Logger;
-  #maxInFlight: number;
-  #denial: PathDenial | undefined;
-  #clientFinder: ClientFinder | undefined;
+  #admission: Partial<Admission>;
   #hint: ProxyHint | undefined;
   readonly hits: LimitHits;
   readonly failures: FailureRecord;
   /** All faults exist from the start, so that a first refusal is a step and not a new series. */
-  readonly refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
+  readonly refused = new Map<string, number>(Object.keys(REQUEST_FAULTS).map((fault) => [fault, 0]));
   readonly added: Readonly<Record<Direction, AddedTime>>;
   observerErrors = 0;
   open = 0;
@@ -65,13 +58,11 @@ export class ExchangeReporter {
   #hasLoggedUnnamed = false;
 
   constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
-    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial, clientFinder, hint } = options;
+    const { hits = new LimitHits(clock, logger), hint, ...admission } = options;
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
-    this.#maxInFlight = maxInFlight;
-    this.#denial = denial;
-    this.#clientFinder = clientFinder;
+    this.#admission = admission;
     this.#hint = hint;
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
@@ -81,21 +72,20 @@ export class ExchangeReporter {
   }
 
   /** Requests already sent to the upstream are not affected. */
-  reconfigure({ maxInFlight, denial, clientFinder }: Admission): void {
-    this.#maxInFlight = maxInFlight;
-    this.#clientFinder = clientFinder;
-    this.#denial = denial;
+  reconfigure(admission: Admission): void {
+    this.#admission = admission;
     // The proxy is listed now.
-    if (clientFinder !== undefined) this.#hint = undefined;
+    if (admission.clientFinder !== undefined) this.#hint = undefined;
   }
 
   /** Call when the request's head has been read. The exchange does not keep `request`. */
   begin(request: RequestHead, connection: ClientConnection): Exchange {
-    const client = connection.viaProxy === 'field' ? this.#clientFinder?.(request, connection) : undefined;
+    const { clientFinder, denial } = this.#admission;
+    const client = connection.viaProxy === 'field' ? clientFinder?.(request, connection) : undefined;
     const exchange = new Exchange(request.method, client ?? connection, this.#clock.nowNs());
-    exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
+    exchange.isDenied = denial?.denies(request.target, exchange.client) === true;
     this.open += 1;
-    if (this.#hint?.search(exchange, request) === false) this.#hint = undefined;
+    if (this.#hint?.(exchange, request) === false) this.#hint = undefined;
     try {
       this.#observer.onBegin(exchange, request);
     } catch (cause) {
@@ -105,16 +95,15 @@ export class ExchangeReporter {
     return exchange;
   }
 
-  /**
-   * Returns the refusal if the exchange must not go to the upstream now. Call once, before opening a connection for it.
-   */
+  /** Returns the refusal if the exchange must not go to the upstream now. Call once, before opening its connection. */
   admit(exchange: Exchange): Refusal | undefined {
     if (exchange.isDenied) {
       this.hits.hit('rest.deny');
       this.#logUnnamed(exchange.client);
       return deniedRefusal();
     }
-    if (this.#maxInFlight > 0 && this.inFlight >= this.#maxInFlight) {
+    const { maxInFlight = 0 } = this.#admission;
+    if (maxInFlight > 0 && this.inFlight >= maxInFlight) {
       this.hits.hit('limits.inFlight');
       return busyRefusal();
     }

@@ -4,6 +4,8 @@
  * never affects the traffic.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
+import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
+import type { ResponseHeadFields } from '../../protocol/http1/response-reader.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';
 
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
@@ -25,22 +27,13 @@ export interface ClientConnection {
 }
 
 /**
+ * A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. `target`
+ * is as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`.
+ *
  * Strings are latin1, as on the wire. They may be slices that keep the whole head, with its credentials, alive: copy
  * what you keep (`detached` in protocol/http1/text.ts).
  */
-interface HeadFields {
-  /** Value of the first field with that lower-case name, without surrounding blanks. */
-  field(name: string): string | undefined;
-  /** Values of all fields with that lower-case name in order, e.g. of `cookie`. */
-  fields(name: string): readonly string[];
-}
-
-/** A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. */
-export interface RequestHead extends HeadFields {
-  readonly method: string;
-  /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
-  readonly target: string;
-}
+export type RequestHead = Pick<Http1RequestHead, 'method' | 'target' | 'field' | 'fields'>;
 
 /**
  * How an exchange ended. Other parts of the program use other words:
@@ -66,10 +59,8 @@ export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
 export const DENIED: Ending = { kind: 'denied' };
 
-export interface ResponseHeadView extends HeadFields {
-  /** 200 to 999, or 101. */
-  readonly status: number;
-}
+/** `status`: 200 to 999, or 101. The rules of `RequestHead` hold for strings. */
+export type ResponseHeadView = Pick<ResponseHeadFields, 'status' | 'field' | 'fields'>;
 
 export interface BodyObserver {
   /** Negligibly fast: the data plane need not flush before telling it. */

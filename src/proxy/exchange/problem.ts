@@ -4,8 +4,8 @@
  */
 import { ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
 import { Problem } from '../../base/problem.ts';
+import { escapeUnit } from '../../base/shown-text.ts';
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
-import type { RequestFault } from '../../protocol/http1/request-head.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import { DENIED, type Ending } from './exchange.ts';
 import { tlsReasonOf, UpstreamFailure } from './upstream-failure.ts';
@@ -21,19 +21,6 @@ const REQUEST_PROBLEMS = {
 } as const;
 
 type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
-
-export const FAULT_STATUSES: Readonly<Record<RequestFault, RequestProblemStatus>> = {
-  'start-line': 400,
-  fields: 400,
-  host: 400,
-  framing: 400,
-  'line-breaks': 400,
-  body: 400,
-  'body-overhead': 413,
-  'too-large': 431,
-  method: 501,
-  version: 505,
-};
 
 /** For a request that was not forwarded: most calls are shorter, so a slot will be free by then. */
 const RETRY_AFTER_S = 1;
@@ -58,23 +45,17 @@ export function deniedRefusal(): Refusal {
 export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause }: UpstreamFailure): Problem {
   const fields = isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {};
   if (code !== 'D2S_ERR_UPSTREAM_TLS') return createCodedProblem(status, proxyError, code, fields);
-  return createCodedProblem(status, proxyError, code, fields, describeTlsFailure(cause));
-}
-
-/** Says what is wrong, but never repeats what the server's certificate says. */
-function describeTlsFailure(cause: unknown): string {
-  return `TLS with the upstream cannot be set up: ${describeTlsFault(tlsReasonOf(cause)).text}.`;
+  // Never repeats what the server's certificate says.
+  const detail = `TLS with the upstream cannot be set up: ${describeTlsFault(tlsReasonOf(cause)).text}.`;
+  return createCodedProblem(status, proxyError, code, fields, detail);
 }
 
 /** The answer to a request that is refused. It is always the last on its connection. */
 export function encodeRefusal(status: RequestProblemStatus, isHead = false): Buffer {
-  return encodeProblem(requestProblem(status), { isHead, isLast: true });
-}
-
-export function requestProblem(status: RequestProblemStatus): Problem {
   // RFC 9209 §2.3: our own limit, or the request's fault.
   const error = status === 503 ? 'http_request_denied' : 'http_request_error';
-  return new Problem(status, REQUEST_PROBLEMS[status], { members: { error }, fields: formatProxyStatus(error) });
+  const parts = { members: { error }, fields: formatProxyStatus(error) };
+  return encodeProblem(new Problem(status, REQUEST_PROBLEMS[status], parts), { isHead, isLast: true });
 }
 
 function createCodedProblem(
@@ -92,14 +73,10 @@ function formatProxyStatus(error: string): Record<string, string> {
   return { 'Proxy-Status': `d2-sidecar; error=${error}` };
 }
 
-export interface RawResponseOptions {
-  readonly isHead: boolean;
-  /** The connection ends after this answer, which then says so. */
-  readonly isLast: boolean;
-}
-
-export function encodeProblem(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
-  const body = escapeNonAscii(problem.body);
+/** `isLast`: the connection ends after this answer, which then says so. */
+export function encodeProblem(problem: Problem, { isHead, isLast }: { isHead: boolean; isLast: boolean }): Buffer {
+  // Without characters above ASCII, so that characters, bytes and latin1 are the same.
+  const body = problem.body.replace(/[^\0-\x7f]/g, escapeUnit);
   const fields: Fields = [
     ['Content-Type', 'application/problem+json'],
     ['Content-Length', String(body.length)],
@@ -110,9 +87,4 @@ export function encodeProblem(problem: Problem, { isHead, isLast }: RawResponseO
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const head = `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines}\r\n`;
   return Buffer.from(isHead ? head : head + body, 'latin1');
-}
-
-/** Escapes non-ASCII characters, so that characters, bytes and latin1 are the same. */
-function escapeNonAscii(json: string): string {
-  return json.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

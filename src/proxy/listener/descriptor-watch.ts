@@ -65,10 +65,7 @@ export class DescriptorWatch {
 /** Each client connection has one upstream connection. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 
-/**
- * For everything else: some 25 after the start, then the monitoring port, the control socket, the JVM's files and the
- * log.
- */
+/** For all else: some 25 after the start, the monitoring port, the control socket, the JVM's files, the log. */
 const RESERVED_DESCRIPTORS = 64;
 
 /** How many clients `descriptors` suffice for; at least 1. */
@@ -81,9 +78,9 @@ export function connectionsFor(descriptors: number): number {
  * calls fail, and the monitoring port cannot say why.
  */
 export function capByDescriptors(maxConnections: number, logger: Logger): number {
-  const limit = readMaxDescriptors();
-  if (limit === undefined || connectionsFor(limit) >= maxConnections) return maxConnections;
+  const limit = readMaxDescriptors() ?? Number.POSITIVE_INFINITY;
   const connections = connectionsFor(limit);
+  if (connections >= maxConnections) return maxConnections;
   const needed = maxConnections * DESCRIPTORS_PER_CONNECTION;
   if (limit < needed) {
     logger.warn(

@@ -15,9 +15,8 @@ import { counter, gauge, type MetricDescription } from '../../base/metric-descri
 import { Roster } from '../../base/roster.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
-import { type CertificateMode, certificateFields, type Fields } from '../../protocol/http1/certificate-fields.ts';
-import { certificateChainOf } from '../../tls/client-certificate.ts';
-import type { ListenerTls } from '../../tls/listener-tls.ts';
+import { certificateFields } from '../../protocol/http1/certificate-fields.ts';
+import { certificateChainOf, type ListenerTls } from '../../tls/listener-tls.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import type { RelayServices } from '../relay/client-link.ts';
 import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
@@ -25,9 +24,8 @@ import { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { TrafficOptions, WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
 import { capByDescriptors, DescriptorWatch } from './descriptor-watch.ts';
-import { ListenerEnd } from './listener-end.ts';
+import { ListenerEnd, QuietConnections } from './listener-end.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
-import { QuietConnections } from './quiet-connections.ts';
 
 export interface LiveDispatcherOptions {
   readonly maxConnections: number;
@@ -109,10 +107,7 @@ export class Dispatcher implements RelayContext {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /**
-   * Opens the listener, or takes over `descriptors`, which listen already. Returns the (first) bound address. Throws
-   * `D2S_ERR_LISTEN`.
-   */
+  /** Opens the listener, or takes over listening `descriptors`. Returns the first address. Throws `D2S_ERR_LISTEN`. */
   async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
     this.outlivesProcess = descriptors.length > 0;
     try {
@@ -298,7 +293,10 @@ function describeSecureClient(
 ): ClientConnection {
   // First, since Node gives the issuers only to the first reader of a certificate.
   const fields = clientCertificate !== 'off' && {
-    certificateFields: describeCertificate(socket, clientCertificate),
+    certificateFields: certificateFields(clientCertificate, {
+      certificates: certificateChainOf(socket),
+      cipher: socket.getCipher().standardName,
+    }),
   };
   const certificate = listenerTls.clientOf(socket);
   return {
@@ -307,11 +305,6 @@ function describeSecureClient(
     ...fields,
     ...(certificate && { certificateUser: certificate.user, certificateSubject: certificate.subject }),
   };
-}
-
-function describeCertificate(socket: TLSSocket, mode: CertificateMode): Fields {
-  const cipher = socket.getCipher().standardName;
-  return certificateFields(mode, { certificates: certificateChainOf(socket), cipher });
 }
 
 export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { platform } from '../../base/platform/platform.ts';
-import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
+import type { RelayConnection } from '../relay/relay-connection.ts';
 
 /** Then the listener closes anyway and may reset clients: they arrive too fast, or our connection cannot enter. */
 const MAX_TRIES = 20;
@@ -126,4 +128,108 @@ function chooseReachable(address: string): string {
 function setBacklog(server: net.Server, backlog: number): void {
   const { _handle: handle } = server as unknown as { _handle?: { listen?: (backlog: number) => number } | null };
   handle?.listen?.(backlog);
+}
+
+/** TCP states as in the kernel's include/net/tcp_states.h. */
+const ESTABLISHED = '01';
+const SYN_RECV = '03';
+const LISTEN = '0A';
+const TABLES = [`${platform.procPath}/net/tcp`, `${platform.procPath}/net/tcp6`];
+const COUNTERS = `${platform.procPath}/net/netstat`;
+
+/**
+ * The kernel's accept queue (Linux's proc_net_tcp.rst) of the listener on `port` that a client of this machine reached
+ * from `clientPort`. `length`: established connections that are not accepted yet, including that client's.
+ * `hasHalfOpen`: a handshake lacks the client's final ACK, so that it may believe that it is connected, and have sent
+ * data. Undefined if that client is not connected, or without /proc. Blocks for 3 µs per connection of this machine (or
+ * pod).
+ */
+export function readAcceptQueue(port: number, clientPort: number) {
+  for (const table of TABLES) {
+    const rows = readRows(table, port);
+    const client = rows.find(({ remotePort, state }) => state === ESTABLISHED && remotePort === clientPort);
+    if (client === undefined) continue;
+    const listeners = rows.filter(({ state }) => state === LISTEN);
+    // Like the kernel, prefer the listener with the more specific address.
+    const listener =
+      listeners.find(({ address }) => address === client.address) ??
+      listeners.find(({ address }) => /^0+$/.test(address));
+    if (listener === undefined) continue;
+    return { length: listener.rxQueue, hasHalfOpen: rows.some(({ state }) => state === SYN_RECV) };
+  }
+  return undefined;
+}
+
+/** SYN cookies sent since the kernel's start, for all listeners. No table lists such handshakes: they have no state. */
+export function readCookiesSent(): number {
+  const [names = [], values = []] = read(COUNTERS)
+    .split('\n')
+    .filter((line) => line.startsWith('TcpExt:'))
+    .map((line) => line.split(' '));
+  return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
+}
+
+function readRows(table: string, port: number) {
+  const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return read(table)
+    .split('\n')
+    .filter((line) => line.includes(hexPort))
+    .map(parseRow)
+    .filter((row) => row.port === port);
+}
+
+/** E.g. `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue. */
+function parseRow(line: string) {
+  const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
+  const [address = '', port = ''] = local.split(':');
+  const fromHex = (text = '') => Number.parseInt(text, 16);
+  return {
+    address,
+    port: fromHex(port),
+    remotePort: fromHex(remote.split(':')[1]),
+    state,
+    rxQueue: fromHex(queues.split(':')[1]),
+  };
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+export type ClosableConnection = Pick<RelayConnection, 'isIdle' | 'bytesRead' | 'closeIfIdle'>;
+
+/** Samples connections to distinguish unused ones from those whose clients only pause between two requests. */
+export class QuietConnections {
+  readonly #clock: Clock;
+  readonly #samples = new WeakMap<ClosableConnection, { readonly bytesRead: number; readonly sinceNs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Samples all connections. Call it at least once before the first `close`, as early as possible. */
+  sample(connections: Iterable<ClosableConnection>): void {
+    for (const connection of connections) this.#quietNs(connection);
+  }
+
+  close(connections: Iterable<ClosableConnection>, quietMs: number): void {
+    for (const connection of connections) {
+      const quietNs = this.#quietNs(connection);
+      if (connection.isIdle && quietNs >= quietMs * NS_PER_MS) connection.closeIfIdle();
+    }
+  }
+
+  #quietNs(connection: ClosableConnection): number {
+    const nowNs = this.#clock.nowNs();
+    const { bytesRead, isIdle } = connection;
+    const last = this.#samples.get(connection);
+    // A running request is not quiet, though its client may send nothing until the answer.
+    if (isIdle && last?.bytesRead === bytesRead) return nowNs - last.sinceNs;
+    this.#samples.set(connection, { bytesRead, sinceNs: nowNs });
+    return 0;
+  }
 }

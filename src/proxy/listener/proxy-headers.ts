@@ -13,9 +13,7 @@ export class ProxyHeaders {
     this.#hits = hits;
   }
 
-  /**
-   * `onRead` gets the client that the header names, if any; the next byte of `socket` is the first after the header.
-   */
+  /** `onRead` gets the client that the header names, if any; the next byte of `socket` is the first after it. */
   read(socket: Socket, timeoutMs: number, onRead: (source: ProxySource | undefined) => void): void {
     let bytes: Buffer = Buffer.alloc(0);
     const refuse = (reason: keyof typeof this.refused) => {

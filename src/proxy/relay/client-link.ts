@@ -43,7 +43,7 @@ export class ClientLink implements Watched {
   readonly #writer: SocketWriter;
   place = -1;
   #isDetached = false;
-  #leaving: LeavingClient | undefined;
+  #stopLeaving: (() => void) | undefined;
   readonly #unconfirmed: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** Number of reads and writes, now and at the last `check`. */
   #moves = 0;
@@ -89,7 +89,7 @@ export class ClientLink implements Watched {
   check(everyMs: number): void {
     keepAlive(this.#socket);
     // Writes below the high-water mark wait without an `onClientFull`.
-    this.#checkStalled();
+    this.#writer.queued.check();
     this.#listener.onCheck();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
@@ -99,10 +99,6 @@ export class ClientLink implements Watched {
     // Silent for `everyMs` at least. Node restarts the timer on activity, and distinguishes a slow reader from a
     // stalled one.
     this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
-  }
-
-  #checkStalled(): void {
-    this.#writer.queued.check();
   }
 
   onStalledTooLong(): void {
@@ -119,7 +115,7 @@ export class ClientLink implements Watched {
   write(bytes: Buffer, sinceNs?: number, buffer?: ReadBuffer): boolean {
     this.#moves += 1;
     const takesMore = this.#writer.write(bytes, sinceNs, buffer);
-    if (!takesMore) this.#checkStalled();
+    if (!takesMore) this.#writer.queued.check();
     return takesMore;
   }
 
@@ -143,7 +139,7 @@ export class ClientLink implements Watched {
   close(): void {
     if (this.#unconfirmed.length === 0) this.#closeNow();
     else {
-      this.#leaving ??= new LeavingClient(this.#socket, () => {
+      this.#stopLeaving ??= whenStayed(this.#socket, () => {
         this.#endUnconfirmed(COMPLETED);
         this.#closeNow();
       });
@@ -153,7 +149,7 @@ export class ClientLink implements Watched {
   #closeNow(): void {
     this.isClosing = true;
     this.#writer.flush();
-    closeAfterWrites(this.#socket, () => this.#checkStalled());
+    closeAfterWrites(this.#socket, () => this.#writer.queued.check());
   }
 
   /** Closes at once; bytes that the system has not accepted yet are lost. */
@@ -204,7 +200,7 @@ export class ClientLink implements Watched {
   }
 
   onFull(): void {
-    this.#checkStalled();
+    this.#writer.queued.check();
     this.#listener.onClientFull();
   }
 
@@ -220,7 +216,7 @@ export class ClientLink implements Watched {
 
   readonly #onDrain = (): void => {
     this.#moves += 1;
-    this.#checkStalled();
+    this.#writer.queued.check();
     this.#listener.onClientDrain();
   };
 
@@ -241,7 +237,7 @@ export class ClientLink implements Watched {
 
   readonly #onClose = (): void => {
     this.#services.silence.delete(this);
-    this.#leaving?.stop();
+    this.#stopLeaving?.();
     this.#writer.queued.release();
     this.#listener.onClientClosed();
     this.#endUnconfirmed(CANCELLED);
@@ -251,35 +247,19 @@ export class ClientLink implements Watched {
 /** Waits between the checks. The kernel of a client that has left refuses what is written to it, by a reset. */
 const CHECKS_MS = [2, 8, 40, 150, 300, 500] as const;
 
-/**
- * Checks for a second after the last byte whether the client's kernel refuses it. Stop it when the connection closes.
- */
-class LeavingClient {
-  readonly #socket: Socket;
-  readonly #onStayed: () => void;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(socket: Socket, onStayed: () => void) {
-    this.#socket = socket;
-    this.#onStayed = onStayed;
-    this.#wait(0);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  #wait(check: number): void {
-    this.#timer = setTimeout(() => this.#check(check), CHECKS_MS[check]);
-  }
-
-  #check(check: number): void {
-    // A slow reader gets its second after the last byte.
-    const next = this.#socket.writableLength > 0 ? 2 : check + 1;
-    revealReset(this.#socket);
-    if (next < CHECKS_MS.length) this.#wait(next);
-    // An error of the last check arrives in the next turn.
-    else this.#timer = setTimeout(() => this.#onStayed(), 1);
-  }
+/** Checks for a second whether the client's kernel refuses the last byte. Call the result at the connection's end. */
+function whenStayed(socket: Socket, onStayed: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (check: number): void => {
+    timer = setTimeout(() => {
+      // A slow reader gets its second after the last byte.
+      const next = socket.writableLength > 0 ? 2 : check + 1;
+      revealReset(socket);
+      if (next < CHECKS_MS.length) wait(next);
+      // An error of the last check arrives in the next turn.
+      else timer = setTimeout(onStayed, 1);
+    }, CHECKS_MS[check]);
+  };
+  wait(0);
+  return () => clearTimeout(timer);
 }

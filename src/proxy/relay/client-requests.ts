@@ -1,5 +1,5 @@
 import { ClientTurn } from '../../limits/heavy-work.ts';
-import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
+import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
@@ -8,10 +8,10 @@ import type { RelayServices } from './client-link.ts';
 /** Interval between checks of a late head that waits for its turn. */
 const LATE_HEAD_MS = 1_000;
 
-export interface RequestsOwner extends HeadWaiter {
+export interface RequestsOwner {
   /** The turn of the connection has come: `next` may have a head. */
   onTurn(): void;
-  refuseAndClose(status: 408, limit: 'timeouts.head'): void;
+  refuseAndClose(status: 408 | 503, limit: 'timeouts.head' | 'limits.memoryBytes'): void;
 }
 
 /**
@@ -23,7 +23,7 @@ export class ClientRequests {
   readonly #services: RelayServices;
   readonly #owner: RequestsOwner;
   readonly #account: RequestAccount;
-  readonly #turn: ClientTurn;
+  readonly turn: ClientTurn;
   readonly #headTimer = new PhaseTimer();
   /** Without memory for them they are dropped, and the client gets 503 after the current answer. */
   isOverfull = false;
@@ -33,12 +33,7 @@ export class ClientRequests {
     this.#services = services;
     this.#owner = owner;
     this.#account = new RequestAccount(services.requests);
-    this.#turn = new ClientTurn(services.heavy, address, () => owner.onTurn());
-  }
-
-  /** Nothing more is read or begun until `onTurn`. */
-  get isWaiting(): boolean {
-    return this.#turn.isWaiting;
+    this.turn = new ClientTurn(services.heavy, address, () => owner.onTurn());
   }
 
   /** The next head; undefined if none is complete, or if it has to wait for its turn. */
@@ -50,7 +45,7 @@ export class ClientRequests {
       this.#headTimer.stop();
       return undefined;
     }
-    if (this.#turn.mustWait(request.unread.length)) return undefined;
+    if (this.turn.mustWait(request.unread.length)) return undefined;
     const head = request.nextHead();
     if (head === undefined) {
       this.#headTimer.startOnce(this.#services.options.headTimeoutMs, this.#onHeadTimeout);
@@ -59,29 +54,24 @@ export class ClientRequests {
     this.#headTimer.stop();
     // A handshake costs much more than its head.
     const isCostly = typeof head !== 'string' && head.isWebSocket;
-    return isCostly && this.#turn.mustWait(request.unread.length, true) ? undefined : head;
+    return isCostly && this.turn.mustWait(request.unread.length, true) ? undefined : head;
   }
 
   readonly #onHeadTimeout = (): void => {
     // The rest of the head may have come: that is known once it is read.
-    if (this.isWaiting) this.#headTimer.start(LATE_HEAD_MS, this.#onHeadTimeout);
+    if (this.turn.isWaiting) this.#headTimer.start(LATE_HEAD_MS, this.#onHeadTimeout);
     else this.#owner.refuseAndClose(408, 'timeouts.head');
   };
 
-  /** Call before a read of `bytes` is handled, and pass the result to `endRead`. */
-  beginRead(bytes: Buffer): number {
-    return this.#turn.beginRead(bytes);
-  }
-
   /**
-   * Keeps what is left of a read in `shared` memory. `isIdle`: no request is being answered. True if `mustPause` may
-   * have changed.
+   * Keeps what is left of a read in `shared` memory. `sinceNs`: of the turn's `beginRead`. `isIdle`: no request is being
+   * answered. True if `mustPause` may have changed.
    */
   endRead(sinceNs: number, isIdle: boolean, shared: Buffer | undefined): boolean {
     const isLeft = this.#request.unread.length > 0;
     if (isLeft) this.#keep(isIdle, shared);
     else if (this.#account.bytes > 0) this.#account.keep(0);
-    return this.#turn.endRead(sinceNs) || isLeft;
+    return this.turn.endRead(sinceNs) || isLeft;
   }
 
   /** Call when a request has been taken, or has ended. */
@@ -91,8 +81,8 @@ export class ClientRequests {
 
   #keep(isIdle: boolean, shared?: Buffer): void {
     this.#request.copyIfShared(shared);
-    if (this.#account.keep(this.#request.keptBytes, isIdle ? this.#owner : undefined)) return;
-    if (isIdle) this.#owner.onHeadEvicted();
+    if (this.#account.keep(this.#request.keptBytes, isIdle ? this.#onEvicted : undefined)) return;
+    if (isIdle) this.#onEvicted();
     else {
       this.#services.reporter.hits.hit('limits.memoryBytes');
       this.#clear();
@@ -100,17 +90,19 @@ export class ClientRequests {
     }
   }
 
+  readonly #onEvicted = (): void => this.#owner.refuseAndClose(503, 'limits.memoryBytes');
+
   /** Whether the client must not be read now. `isBusy`: a whole request is being answered. */
   mustPause(isBusy: boolean): boolean {
     const { length } = this.#request.unread;
     const isFull = length === 0 ? this.isOverfull : length > this.#services.options.headBytes;
-    return (isBusy && isFull) || this.isWaiting;
+    return (isBusy && isFull) || this.turn.isWaiting;
   }
 
   /** Drops everything; no request begins any more. */
   end(): void {
     this.#headTimer.stop();
-    this.#turn.end();
+    this.turn.end();
     this.#clear();
   }
 

@@ -7,11 +7,11 @@ import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import { formatForwardedHead } from '../../protocol/http1/forwarded.ts';
-import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
+import { type Http1RequestHead, REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
-import { encodeProblem, encodeRefusal, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
+import { encodeProblem, encodeRefusal, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
@@ -71,7 +71,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
   }
 
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
-    const sinceNs = this.#requests.beginRead(bytes);
+    const sinceNs = this.#requests.turn.beginRead(bytes);
     this.#readBuffer = buffer;
     if (this.request.isDone) this.request.append(bytes);
     else {
@@ -88,10 +88,6 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     if (!this.toClient.isClosing) this.#goOn();
   }
 
-  onHeadEvicted(): void {
-    this.refuseAndClose(503, 'limits.memoryBytes');
-  }
-
   #takeNext(): void {
     if (!this.isIdle || this.toClient.isClosing) return;
     if (this.#requests.isOverfull) {
@@ -100,7 +96,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     }
     const head = this.#requests.next();
     if (head === undefined) {
-      if (this.toClient.hasEnded && !this.#requests.isWaiting) this.#close();
+      if (this.toClient.hasEnded && !this.#requests.turn.isWaiting) this.#close();
     } else if (typeof head === 'string') this.#refuseFault(head, this.request.isNextHead);
     else if (head.fieldCount > this.#services.options.maxFields) {
       this.refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
@@ -125,7 +121,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     if (exchange.isObserved) running.observe(head.framing, options.headBytes);
     this.#closesWithUpstream = head.isHttp10;
     const passed = this.request.begin(head, options.replacedFields);
-    if (!this.request.isDone && head.field('expect') !== undefined) running.expectContinue();
+    if (!this.request.isDone && head.field('expect') !== undefined) running.expectsContinue = true;
     this.#passRequest(passed, head);
   }
 
@@ -283,7 +279,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
   /** The end of the request is unknown, so it is the last on its connection. */
   #refuseFault(fault: RequestFault, isHead: boolean): void {
     this.#services.reporter.noteRefused(fault);
-    this.#answerAndClose(encodeRefusal(FAULT_STATUSES[fault], isHead));
+    this.#answerAndClose(encodeRefusal(REQUEST_FAULTS[fault], isHead));
   }
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */

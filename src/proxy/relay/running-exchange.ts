@@ -1,6 +1,5 @@
-import { withForwardedHead } from '../../protocol/http1/forwarded.ts';
+import { withDrainNotice, withForwardedHead } from '../../protocol/http1/forwarded.ts';
 import type { Framing } from '../../protocol/http1/framing.ts';
-import { withDrainNotice } from '../../protocol/http1/head-edits.ts';
 import { PayloadReader } from '../../protocol/http1/payload-reader.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
@@ -48,7 +47,8 @@ export class RunningExchange {
   #requestPayload: PayloadReader | undefined;
   #responsePayload: PayloadReader | undefined;
   #maxTrailerBytes = 0;
-  #expectsContinue = false;
+  /** The client sends its body after a 100 (RFC 9110 §10.1.1). */
+  expectsContinue = false;
 
   constructor(exchange: Exchange, { method, isHttp10, isLast }: Http1RequestHead, parts: RelayParts) {
     this.exchange = exchange;
@@ -94,7 +94,7 @@ export class RunningExchange {
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
     if (headEnd > 0) this.#responseCame();
     else if (interimStatus === 100) {
-      this.#expectsContinue = false;
+      this.expectsContinue = false;
       this.bodyPassed();
     }
     const canGoOn = this.#writeResponse(bytes, buffer);
@@ -133,8 +133,18 @@ export class RunningExchange {
   }
 
   #observeResponse(): void {
+    const { exchange } = this;
     const { response } = this.#parts;
-    if (response.headEnd > 0) this.#observeHead(response);
+    const { head } = response;
+    if (response.headEnd > 0 && head !== undefined) {
+      const reporter = this.#reporter;
+      if (exchange.wantsResponse) reporter.response(exchange, new ResponseHeadFields(head.status, response.headText));
+      if (exchange.responseObserver !== undefined) {
+        this.#responsePayload = new PayloadReader(head.framing, this.#maxTrailerBytes, (payload) => {
+          reporter.responseBytes(exchange, payload);
+        });
+      }
+    }
     this.#responsePayload?.read(response.bytes, response.bodyStart, response.end);
   }
 
@@ -142,26 +152,9 @@ export class RunningExchange {
     if (this.#isObserved) this.#reporter.responseEnd(this.exchange);
   }
 
-  #observeHead(response: ResponseReader): void {
-    const { exchange } = this;
-    const reporter = this.#reporter;
-    const { head } = response;
-    if (head === undefined) return;
-    if (exchange.wantsResponse) reporter.response(exchange, new ResponseHeadFields(head.status, response.headText));
-    if (exchange.responseObserver === undefined) return;
-    this.#responsePayload = new PayloadReader(head.framing, this.#maxTrailerBytes, (payload) => {
-      reporter.responseBytes(exchange, payload);
-    });
-  }
-
-  /** The client sends its body after a 100 (RFC 9110 §10.1.1). */
-  expectContinue(): void {
-    this.#expectsContinue = true;
-  }
-
   /** Bytes of the body came. `bodyPassed` follows. */
   bodyCame(): void {
-    this.#expectsContinue = false;
+    this.expectsContinue = false;
     if (this.#parts.response.head === undefined) this.#clientWaitEnded();
   }
 
@@ -169,7 +162,7 @@ export class RunningExchange {
   bodyPassed(): void {
     const { request, response, toUpstream } = this.#parts;
     if (request.isDone || response.head !== undefined || this.isRefused) return;
-    if (!toUpstream.isFull && !this.#expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
+    if (!toUpstream.isFull && !this.expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
   }
 
   #responseCame(): void {

@@ -21,10 +21,7 @@ interface Connection {
   readonly writer: SocketWriter;
 }
 
-/**
- * The upstream's side of a relayed connection. Connects when there is something to send; no socket after the end or a
- * drop.
- */
+/** The upstream's side of a relayed connection. Dials when there is something to send; no socket after its end. */
 export class UpstreamLink {
   readonly #services: RelayServices;
   readonly #listener: UpstreamLinkListener;
@@ -123,10 +120,7 @@ export class UpstreamLink {
     return connection;
   }
 
-  /**
-   * Ends the connection once the rest is sent, or at any byte of the upstream. An earlier one that still ends is
-   * destroyed.
-   */
+  /** Ends the connection once the rest is sent, or at any byte of the upstream; destroys one that still ends. */
   endAfterRest(): void {
     this.flush();
     const connection = this.#leave();

@@ -80,9 +80,6 @@ export class ReadBuffers {
   }
 }
 
-/** Gets a read of `length` bytes. `memory` is reused for the next one. False pauses reading until `resume`. */
-export type ReadListener = (memory: Buffer, length: number) => boolean;
-
 export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #socket: Socket | undefined;
@@ -91,8 +88,11 @@ export class ReadBuffer {
   #isWatched = false;
   #turn = -1;
   #fullReads = 0;
-  /** Without a listener, the socket is an ordinary stream. */
-  listener: ReadListener | undefined;
+  /**
+   * Gets a read of `length` bytes; `memory` is reused for the next one. False pauses reading until `resume`. Without a
+   * listener, the socket is an ordinary stream.
+   */
+  listener: ((memory: Buffer, length: number) => boolean) | undefined;
 
   constructor(buffers: ReadBuffers) {
     this.#buffers = buffers;

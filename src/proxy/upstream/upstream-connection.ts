@@ -29,7 +29,7 @@ interface ConnectionOptions {
 export class UpstreamConnection {
   readonly socket: net.Socket;
   readonly #options: ConnectionOptions;
-  readonly #isSecure: boolean;
+  readonly #tls: UpstreamTls | undefined;
   readonly #reads: ReadBuffer;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
@@ -48,12 +48,14 @@ export class UpstreamConnection {
   ) {
     this.#options = options;
     this.#listener = listener;
-    this.#isSecure = tls !== undefined;
+    this.#tls = tls;
     this.#reads = new ReadBuffer(options.buffers);
     const dialOptions = names.dialOptions(options.connectTimeoutMs);
     this.socket = tls === undefined ? this.#dial(address, dialOptions) : tls.connect(dialOptions);
     names.watch(this.socket);
-    this.#timer.start(options.connectTimeoutMs, this.#giveUp);
+    this.#timer.start(options.connectTimeoutMs, () => {
+      this.socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
+    });
     this.#listen();
   }
 
@@ -63,9 +65,7 @@ export class UpstreamConnection {
     return this.#phase === 'wait' && !this.#isClosed && socket.writable && socket.writableLength === 0;
   }
 
-  /**
-   * Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once when the connection has ended.
-   */
+  /** Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once, at its end. */
   becomeStream(onEnded: (failure: UpstreamFailure | undefined) => void): net.Socket {
     const { socket } = this;
     this.#listener = undefined;
@@ -119,22 +119,20 @@ export class UpstreamConnection {
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', (cause) => {
       this.failure = classifyUpstreamFailure(cause, this.#phase);
+      const isTls = this.failure.code === 'D2S_ERR_UPSTREAM_TLS';
+      if (isTls) this.#tls?.noteFailure(cause);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
-      const isRefused = this.failure.code === 'D2S_ERR_UPSTREAM_TLS' && !this.#isAccepted;
-      if (this.#phase !== 'wait' || isRefused) this.#options.reachability.noteUnreachable(this.failure);
+      if (this.#phase !== 'wait' || (isTls && !this.#isAccepted))
+        this.#options.reachability.noteUnreachable(this.failure);
     });
     socket.prependListener('end', this.#onEnd);
     socket.on('close', this.#onClosed);
   }
 
-  readonly #giveUp = (): void => {
-    this.socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
-  };
-
   readonly #onReady = (): void => {
     this.#phase = 'wait';
     this.#timer.stop();
-    if (!this.#isSecure) this.#onAccepted();
+    if (this.#tls === undefined) this.#onAccepted();
   };
 
   readonly #onAccepted = (): void => {
@@ -163,7 +161,7 @@ export class UpstreamConnection {
       this.failure = cause && classifyUpstreamFailure(cause, this.#phase);
       this.#onClosed();
     };
-    if (this.#isSecure || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
+    if (this.#tls !== undefined || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
   };
 
   readonly #onClosed = (): void => {

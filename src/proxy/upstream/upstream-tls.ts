@@ -5,12 +5,11 @@ import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
-import { ALPN_PROTOCOLS } from '../../tls/policy.ts';
-import { certificateName, indicatedName } from '../../tls/server-name.ts';
+import { ALPN_PROTOCOLS, certificateName, indicatedName } from '../../tls/policy.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
-import { classifyUpstreamFailure, tlsReasonOf } from '../exchange/upstream-failure.ts';
+import { tlsReasonOf } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { DialOptions } from './shared-lookup.ts';
 
@@ -53,9 +52,7 @@ export class UpstreamTls {
     return { failed: this.#failed, ...this.files.numbers };
   }
 
-  /**
-   * Reads the files of another configuration; the returned function applies it to new connections. Throws as `open`.
-   */
+  /** Reads the files of another configuration; the result applies it to new connections. Throws as `open`. */
   async prepareReload(config: UpstreamTlsConfig): Promise<() => void> {
     const apply = await this.files.prepareReload(filesOf(config));
     return () => {
@@ -66,10 +63,7 @@ export class UpstreamTls {
     };
   }
 
-  /**
-   * 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes are never sent to a server that is
-   * refused.
-   */
+  /** 'connect' is TCP's; it can be used after 'secureConnect'. Earlier writes are never sent to a refused server. */
   connect(dialOptions?: DialOptions): TLSSocket {
     const { host, port } = this.#address;
     const name = this.#name;
@@ -77,30 +71,19 @@ export class UpstreamTls {
       host,
       port,
       ...dialOptions,
-      secureContext: this.files.secureContext,
+      secureContext: this.files.material.secureContext,
       servername: indicatedName(name),
       checkServerIdentity: (_host: string, certificate: PeerCertificate) => tls.checkServerIdentity(name, certificate),
       rejectUnauthorized: this.#config.verify,
       ALPNProtocols: [...ALPN_PROTOCOLS],
     } as tls.ConnectionOptions);
-    let hasConnected = false;
-    let isSecure = false;
-    socket.on('connect', () => {
-      hasConnected = true;
-      socket.setNoDelay(true);
-    });
-    socket.on('secureConnect', () => {
-      isSecure = true;
-    });
-    socket.on('error', (cause) => {
-      const { code } = classifyUpstreamFailure(cause, isSecure ? 'wait' : hasConnected ? 'handshake' : 'connect');
-      if (code === 'D2S_ERR_UPSTREAM_TLS') this.#onFailed(tlsReasonOf(cause));
-    });
+    socket.on('connect', () => socket.setNoDelay(true));
     return socket;
   }
 
   /** Logs the code (`CERT_HAS_EXPIRED`), never the message, which could hold text from the peer's certificate. */
-  #onFailed(reason: string): void {
+  noteFailure(cause: unknown): void {
+    const reason = tlsReasonOf(cause);
     this.#failed += 1;
     const nowNs = this.#clock.nowNs();
     const intervalNs = reason === this.#loggedReason ? SAME_REASON_INTERVAL_NS : LOG_INTERVAL_NS;

@@ -1,18 +1,16 @@
 /** This folder connects to the application server: addresses, time limits and reachability. It must not know HTTP. */
 
-import net from 'node:net';
-import { TLSSocket } from 'node:tls';
-import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
 import { HeavyWork } from '../../limits/heavy-work.ts';
-import { classifyUpstreamFailure, reasonOf, tlsReasonOf, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import type { OutageRecord } from './outage-record.ts';
+import { classifyUpstreamFailure, reasonOf, tlsReasonOf, type UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
-import { onAccepted, speaksTls, type UpstreamTls } from './upstream-tls.ts';
+import { speaksTls, type UpstreamTls } from './upstream-tls.ts';
 
 /** Whether the upstream accepted the last connection attempt, and since when. */
 export type Reachability =
@@ -30,10 +28,6 @@ export type Reachability =
 
 /** What is wrong although the last attempt may have succeeded: a lack of descriptors, ports or memory here, or of TLS. */
 type Obstacle = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
-
-export interface UpstreamOptions extends HostPort {
-  readonly connectTimeoutMs: number;
-}
 
 interface UpstreamParts {
   readonly tls?: UpstreamTls | undefined;
@@ -53,24 +47,25 @@ export class Upstream {
   readonly #outages: OutageRecord | undefined;
   readonly #buffers: ReadBuffers;
   readonly #names: SharedLookup;
-  #connectTimeoutMs: number;
+  /** A reload may change it. */
+  connectTimeoutMs: number;
   reachability: Reachability = { kind: 'unknown' };
   #shortage: Obstacle | undefined;
   #missingTls: Obstacle | undefined;
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
-  constructor(options: UpstreamOptions, clock: Clock, { tls, outages }: UpstreamParts = {}) {
+  constructor(
+    options: HostPort & { readonly connectTimeoutMs: number },
+    clock: Clock,
+    { tls, outages }: UpstreamParts = {},
+  ) {
     this.#outages = outages;
     this.#address = options;
-    this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
     this.#buffers = new ReadBuffers(new HeavyWork(clock));
     this.#names = new SharedLookup(clock);
     this.#tls = tls;
-  }
-
-  reconfigure({ connectTimeoutMs }: { readonly connectTimeoutMs: number }): void {
-    this.#connectTimeoutMs = connectTimeoutMs;
   }
 
   /** For the verdict: `reachability`, or what is wrong beside it. */
@@ -81,7 +76,15 @@ export class Upstream {
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
   connect(listener?: UpstreamListener): UpstreamConnection {
-    const options = { connectTimeoutMs: this.#connectTimeoutMs, buffers: this.#buffers, reachability: this };
+    return this.#open(this.connectTimeoutMs, this, listener);
+  }
+
+  #open(
+    connectTimeoutMs: number,
+    reachability: Pick<Upstream, 'noteReachable' | 'noteUnreachable'>,
+    listener?: UpstreamListener,
+  ): UpstreamConnection {
+    const options = { connectTimeoutMs, buffers: this.#buffers, reachability };
     return new UpstreamConnection(this.#address, listener, options, this.#names, this.#tls);
   }
 
@@ -89,25 +92,20 @@ export class Upstream {
   probe(): Promise<boolean> {
     const nowNs = this.#clock.nowNs();
     if (this.#lastProbe === undefined || nowNs - this.#lastProbe.atNs > PROBE_INTERVAL_NS) {
-      this.#lastProbe = { atNs: nowNs, isReachable: this.#dial(PROBE_TIMEOUT_MS) };
+      this.#lastProbe = { atNs: nowNs, isReachable: this.#dial(PROBE_TIMEOUT_MS, false) };
     }
     return this.#lastProbe.isReachable;
   }
 
   /** Opens and closes a connection within `upstream.connectTimeout`, TLS included; what happens changes `reachability`. */
-  async tryConnection(): Promise<boolean> {
-    const beganNs = this.#clock.nowNs();
-    const limitMs = this.#connectTimeoutMs;
-    const isReachable = await this.#dial(limitMs);
-    const isTimeout = !isReachable && this.#clock.nowNs() - beganNs >= limitMs * NS_PER_MS;
-    if (isTimeout) this.noteUnreachable(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
-    return isReachable;
+  tryConnection(): Promise<boolean> {
+    return this.#dial(this.connectTimeoutMs, true);
   }
 
   /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
   async tryTls(): Promise<void> {
     if (this.#tls !== undefined || this.reachability.kind === 'unreachable') return;
-    const limitMs = this.#connectTimeoutMs;
+    const limitMs = this.connectTimeoutMs;
     const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
     const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
     this.#missingTls = isTls ? { kind: 'unreachable', sinceEpochMs, reason: 'TLS_EXPECTED', isTls } : undefined;
@@ -118,43 +116,34 @@ export class Upstream {
     this.#missingTls = undefined;
   }
 
-  #dial(limitMs: number): Promise<boolean> {
+  /** `isTimeoutKnown`: the time limit is that of requests, so that exceeding it counts. */
+  #dial(limitMs: number, isTimeoutKnown: boolean): Promise<boolean> {
     return new Promise((resolve) => {
-      const { host, port } = this.#address;
-      const dialOptions = this.#names.dialOptions(limitMs);
-      const socket = this.#tls?.connect(dialOptions) ?? net.connect({ host, port, ...dialOptions });
-      this.#names.watch(socket);
-      let phase: 'connect' | 'handshake' = 'connect';
-      const timer = new PhaseTimer();
-      timer.start(limitMs, () => finish(false));
+      const silence = new PhaseTimer();
       const finish = (isReachable: boolean) => {
-        timer.stop();
-        socket.destroy();
+        silence.stop();
+        connection.leave();
+        connection.socket.destroy();
         resolve(isReachable);
       };
-      const succeed = () => {
+      const noteReachable = () => {
         this.noteReachable();
         finish(true);
       };
-      const fail = (cause: unknown) => {
-        this.noteUnreachable(classifyUpstreamFailure(cause, phase));
+      const noteUnreachable = (failure: UpstreamFailure) => {
+        const isOwnLimit = failure.code === 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' && failure.cause === undefined;
+        if (isTimeoutKnown || !isOwnLimit) this.noteUnreachable(failure);
         finish(false);
       };
-      socket.on('error', fail);
-      if (!(socket instanceof TLSSocket)) {
-        socket.on('connect', succeed);
-        return;
-      }
-      socket.on('connect', () => {
-        phase = 'handshake';
+      const reachability = { noteReachable, noteUnreachable };
+      const connection = this.#open(limitMs, reachability, {
+        onUpstreamBytes: () => true,
+        onUpstreamDrain: () => undefined,
+        onUpstreamClosed: () => noteUnreachable(classifyUpstreamFailure(BROKEN_OFF, 'handshake')),
       });
-      onAccepted(socket, succeed);
-      socket.on('secureConnect', () => {
-        if (socket.destroyed) return;
-        timer.stop();
+      connection.socket.on('secureConnect', () => {
         // A server without session tickets that accepts us says nothing.
-        timer.start(Math.min(limitMs, SILENCE_MS), succeed);
-        socket.on('end', () => fail(BROKEN_OFF)).resume();
+        if (!connection.socket.destroyed) silence.start(Math.min(limitMs, SILENCE_MS), noteReachable);
       });
     });
   }
@@ -193,3 +182,50 @@ export const UPSTREAM_METRICS: readonly MetricDescription<Pick<Upstream, 'reacha
     ({ reachability: { kind } }) => (kind === 'unknown' ? undefined : Number(kind === 'reachable')),
   ),
 ];
+
+/** A server that is lost and back many times a second must not flood the log. */
+const LOG_INTERVAL_NS = NS_PER_S;
+
+/** Logs the end of each outage of the server, with its length and the requests that failed meanwhile. */
+export class OutageRecord {
+  readonly #readFailed: () => number;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #outage: { readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
+  #loggedNs = Number.NEGATIVE_INFINITY;
+  /** Outages that ended since the last line without one of their own. */
+  #unlogged = 0;
+
+  /** `readFailed`: the number of all failed requests since the start. */
+  constructor(readFailed: () => number, clock: Clock, logger: Logger) {
+    this.#readFailed = readFailed;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** Call it when a connection failed, before the request that wanted it is counted as failed. */
+  lost(): void {
+    this.#outage ??= { sinceEpochMs: this.#clock.epochMs(), failedBefore: this.#readFailed() };
+  }
+
+  back(): void {
+    const outage = this.#outage;
+    if (outage === undefined) return;
+    this.#outage = undefined;
+    const nowNs = this.#clock.nowNs();
+    if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) {
+      this.#unlogged += 1;
+      return;
+    }
+    this.#loggedNs = nowNs;
+    const seconds = Math.round((this.#clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
+    const members = {
+      since: new Date(outage.sinceEpochMs).toISOString(),
+      seconds,
+      failed: this.#readFailed() - outage.failedBefore,
+      ...(this.#unlogged === 0 ? {} : { furtherOutages: this.#unlogged }),
+    };
+    this.#unlogged = 0;
+    this.#logger.info(members, 'the upstream can be reached again');
+  }
+}

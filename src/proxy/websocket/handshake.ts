@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { RequestAccount } from '../../limits/request-memory.ts';
 import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
+import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { encodeProblem, upstreamProblem } from '../exchange/problem.ts';
@@ -9,11 +9,10 @@ import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-f
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
-import { fieldsByName, fieldsOfHead, formatHead, membersOf, viewHead } from './fields.ts';
+import { fieldsByName, fieldsOfHead, formatHead, membersOf, passRefusal, viewHead } from './fields.ts';
+import { endTogether, observeTunnel, PAUSED_BYTES, withoutProxyListeners } from './open-tunnel.ts';
 import { callWebSocket, type ProxyServer } from './proxy.ts';
 import { ReadAhead } from './read-ahead.ts';
-import { passRefusal } from './refusal.ts';
-import { endTogether, observeTunnel, PAUSED_BYTES, withoutProxyListeners } from './tunnel.ts';
 
 export interface HandshakeListener {
   /** The upstream has accepted and the pipes are set up, before any byte has passed. The handshake is over. */
@@ -57,24 +56,22 @@ export class Handshake implements WritesOwner {
     this.#toClient = new QueuedWrites(socket, services.stalled, PAUSED_BYTES, this);
     this.#account = new RequestAccount(services.requests);
     socket.on('end', this.#onClientEnd);
-    socket.on('drain', this.#onDrain);
+    socket.on('drain', this.checkStalled);
     socket.on('close', this.#onClientClosed);
   }
 
   begin({ headText, leftover, upstream }: WebSocketRequest, proxy: ProxyServer): void {
-    const ahead = ReadAhead.of(this.#socket, leftover, this.#services);
-    if (ahead === undefined || !this.#account.keep(HEAD_COPIES * headText.length)) {
-      if (ahead !== undefined) this.#services.reporter.hits.hit('limits.memoryBytes');
-      this.#ahead = ahead;
+    this.#ahead = ReadAhead.of(this.#socket, leftover, this.#services);
+    if (this.#ahead === undefined || !this.#account.keep(HEAD_COPIES * headText.length)) {
+      if (this.#ahead !== undefined) this.#services.reporter.hits.hit('limits.memoryBytes');
       upstream?.socket.destroy();
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_RESOURCES'));
       return;
     }
-    this.#ahead = ahead;
     this.#connection = upstream ?? this.#services.upstream.connect();
     const socket = this.#connection.becomeStream(this.#onUpstreamEnded);
     this.#toUpstream = new QueuedWrites(socket, this.#services.stalled, PAUSED_BYTES, this);
-    socket.on('drain', this.#onDrain);
+    socket.on('drain', this.checkStalled);
     const agent = agentOf(socket);
     const { headBytes, idleTimeoutMs } = this.#services.options;
     // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
@@ -93,10 +90,10 @@ export class Handshake implements WritesOwner {
     resetConnection(this.#socket);
   }
 
-  checkStalled(): void {
+  readonly checkStalled = (): void => {
     this.#toClient.check();
     this.#toUpstream?.check();
-  }
+  };
 
   destroy(): void {
     this.#socket.destroy();
@@ -283,8 +280,6 @@ export class Handshake implements WritesOwner {
     this.#socket.setTimeout(this.#services.options.idleTimeoutMs);
   };
 
-  readonly #onDrain = (): void => this.checkStalled();
-
   readonly #onClientClosed = (): void => {
     this.#isOver = true;
     this.#isClosing = true;
@@ -308,7 +303,7 @@ export class Handshake implements WritesOwner {
     const { idleTimeoutMs } = this.#services.options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (last.length > 0) socket.write(last, 'latin1');
-    closeAfterWrites(socket, () => this.checkStalled());
+    closeAfterWrites(socket, this.checkStalled);
   }
 
   #dropUpstream(): void {
@@ -323,10 +318,10 @@ export class Handshake implements WritesOwner {
     this.#toUpstream?.release();
     const socket = this.#socket;
     socket.off('end', this.#onClientEnd);
-    socket.off('drain', this.#onDrain);
+    socket.off('drain', this.checkStalled);
     socket.off('close', this.#onClientClosed);
     socket.off('timeout', this.#onSilence);
-    this.#connection?.socket.off('drain', this.#onDrain);
+    this.#connection?.socket.off('drain', this.checkStalled);
   }
 }
 

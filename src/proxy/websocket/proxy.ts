@@ -20,16 +20,13 @@ export interface ProxiedRequest {
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
   if (deprecated === undefined) return (await import('http-proxy')).default;
-  Object.defineProperty(util, '_extend', { ...plainValue(deprecated), value: Object.assign });
+  const { enumerable = false } = deprecated;
+  Object.defineProperty(util, '_extend', { configurable: true, enumerable, writable: true, value: Object.assign });
   try {
     return (await import('http-proxy')).default;
   } finally {
     Object.defineProperty(util, '_extend', deprecated);
   }
-}
-
-function plainValue(descriptor: PropertyDescriptor): PropertyDescriptor {
-  return { configurable: true, enumerable: descriptor.enumerable === true, writable: true };
 }
 
 const LoadedProxy = await loadHttpProxy();

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { FREE_BYTES } from '../../limits/request-memory.ts';
+import { FREE_BYTES } from '../../limits/unfinished-bodies.ts';
 import type { TrafficServices } from '../upstream/traffic-services.ts';
 
 /**

@@ -154,7 +154,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
     const renewed = toPfx(second, 'large.pfx', '-passout', `file:${ascii}`, '-iter', '600000');
     const { logger } = recordingLogger();
     const watched = await WatchedTls.open(ofPfx(live, ascii), { clock: systemClock, logger });
-    const server = createServer(watched.options).listen(0, '127.0.0.1');
+    const server = createServer(watched.material.options).listen(0, '127.0.0.1');
     await once(server, 'listening');
     watched.onReplaced((options) => server.setSecureContext(options));
     try {

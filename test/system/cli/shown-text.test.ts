@@ -47,7 +47,7 @@ it.runIf(canBeNobody)('a command that may not read a file names its user, and wh
 
 it('a log line escapes what it shows', () => {
   const lines: string[] = [];
-  const output = { write: (line: string) => lines.push(line), whenRecovered: () => undefined, lostLines: 0 };
+  const output = { write: (line: string) => lines.push(line), onRecovered: undefined, lostLines: 0 };
   const logger = createLogger('info', output as unknown as LogOutput);
   logger.warn({ reason: HOSTILE }, HOSTILE);
   expect(lines.join('')).not.toMatch(UNSAFE);

@@ -9,7 +9,7 @@ const FIELDS = 'Host: a\r\nAuthorization: Basic YTpi\r\nContent-Length: 2';
 const RPC = `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\n${FIELDS}\r\n\r\n{}`;
 
 /** They look for a proxy that is not listed, and are all among the slowest. */
-const OF_THE_FIRST_100 = ['proxy/exchange/proxy-hint.ts', 'protocol/http1/text.ts'];
+const OF_THE_FIRST_100 = ['proxy/exchange/client-finder.ts', 'protocol/http1/text.ts'];
 
 /** Files of the first column, e.g. `proxy/relay/client-link.ts`; a name without a folder is in that of the one before. */
 function listedFiles(): ReadonlySet<string> {

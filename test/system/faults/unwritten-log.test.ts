@@ -77,7 +77,7 @@ describe('log lines to a pipe', () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
     const told: number[] = [];
-    output.whenRecovered((lost) => told.push(lost));
+    output.onRecovered = (lost) => told.push(lost);
     const line = `${'x'.repeat(1_023)}\n`;
     for (let count = 0; count < 2_000; count += 1) output.write(line);
     expect(reader.writableLength).toBeLessThanOrEqual(1_048_576);

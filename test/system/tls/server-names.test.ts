@@ -10,7 +10,7 @@ import { HttpSource } from '../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../src/jvm/http/jolokia.ts';
 import { HostCheck } from '../../../src/monitor/guard.ts';
 import { UpstreamTls } from '../../../src/proxy/upstream/upstream-tls.ts';
-import { certificateName, indicatedName } from '../../../src/tls/server-name.ts';
+import { certificateName, indicatedName } from '../../../src/tls/policy.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
 import { upstreamTls } from '../../support/tls/ends.ts';

@@ -63,7 +63,7 @@ describe('watched certificate files', () => {
     put(pair, second);
     await watched.poll();
     expect(given).toEqual([SECOND]);
-    expect(watched.options.key).toBe(textOf(second.keyFile));
+    expect(watched.material.options.key).toBe(textOf(second.keyFile));
     expect(watched.numbers).toMatchObject({ replaced: 1, unusable: 0 });
   });
 
@@ -102,7 +102,7 @@ describe('watched certificate files', () => {
   ] as const)('that %s leave the old ones in use, with one line and one count', async (_, spoil, key, why) => {
     spoil();
     for (let look = 0; look < 5; look += 1) await watched.poll();
-    expect([given, watched.options.cert]).toEqual([[], FIRST]);
+    expect([given, watched.material.options.cert]).toEqual([[], FIRST]);
     expect(watched.numbers).toMatchObject({ replaced: 0, unusable: 1 });
     const reason = expect.stringContaining(`listen.tls.${key}: ${pair[key]} ${why}`);
     expect(logged).toEqual([expect.objectContaining({ level: 'error', details: { reason } })]);
@@ -117,7 +117,7 @@ describe('other certificate files', () => {
   it('are used and watched from the takeover on', async () => {
     const next = copyOf(second);
     const apply = await watched.prepareReload(named(next));
-    expect(watched.options.cert).toBe(FIRST);
+    expect(watched.material.options.cert).toBe(FIRST);
     apply();
     expect([given, watched.numbers.replaced]).toEqual([[SECOND], 1]);
     put(next, first);
@@ -132,7 +132,7 @@ describe('other certificate files', () => {
     apply();
     await look;
     await watched.poll();
-    expect([given, watched.options.cert]).toEqual([[SECOND], SECOND]);
+    expect([given, watched.material.options.cert]).toEqual([[SECOND], SECOND]);
     expect(levels()).not.toContain('error');
   });
 
@@ -143,6 +143,6 @@ describe('other certificate files', () => {
     const missing = watched.prepareReload(named({ ...second, keyFile: '/none' }));
     await expect(missing).rejects.toMatchObject({ code: 'D2S_ERR_TLS_FILE' });
     (await watched.prepareReload(named(copyOf(first))))();
-    expect([given, watched.options.cert, watched.numbers.replaced, logged]).toEqual([[], FIRST, 0, []]);
+    expect([given, watched.material.options.cert, watched.numbers.replaced, logged]).toEqual([[], FIRST, 0, []]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addressKeyOf } from '../../../src/limits/address-key.ts';
+import { addressKeyOf } from '../../../src/limits/address-counts.ts';
 
 it.each([
   ['10.0.0.1', '10.0.0.1'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { AddressRate } from '../../../src/limits/address-rate.ts';
+import { AddressRate } from '../../../src/limits/address-counts.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 it('an address has its number in any minute, and no more', () => {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { KEPT_BODY_BYTES, KeptBytes } from '../../../src/limits/kept-bytes.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { EvictableBodies } from '../../../src/limits/unfinished-bodies.ts';
+import { EvictableBodies, KEPT_BODY_BYTES, KeptBytes } from '../../../src/limits/unfinished-bodies.ts';
 import { usedBytes } from '../../support/garbage.ts';
 
 class Body {

@@ -10,8 +10,7 @@ import {
 } from 'node:fs';
 import net from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import { platform } from '../../../../src/base/platform/platform.ts';
-import { windows } from '../../../../src/base/platform/windows.ts';
+import { platform, windows } from '../../../../src/base/platform/platform.ts';
 import { requestDrain, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
 import { ControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';

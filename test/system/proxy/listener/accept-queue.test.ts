@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readAcceptQueue, readCookiesSent } from '../../../../src/proxy/listener/accept-queue.ts';
+import { readAcceptQueue, readCookiesSent } from '../../../../src/proxy/listener/listener-end.ts';
 import { deferTo } from '../../../support/deferred.ts';
 
 const defer = deferTo(afterEach);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
-import { observeTunnel } from '../../../../src/proxy/websocket/tunnel.ts';
+import { observeTunnel } from '../../../../src/proxy/websocket/open-tunnel.ts';
 import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';

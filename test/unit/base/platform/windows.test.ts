@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { windows } from '../../../../src/base/platform/windows.ts';
+import { windows } from '../../../../src/base/platform/platform.ts';
 
 const PIPES = '\\\\.\\pipe\\';
 

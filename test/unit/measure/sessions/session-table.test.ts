@@ -1,6 +1,6 @@
 /** What the table alone decides. When sessions begin and end: record/sessions.test.ts and comet/. */
 import { beforeEach, expect, it } from 'vitest';
-import { AddressRate } from '../../../../src/limits/address-rate.ts';
+import { AddressRate } from '../../../../src/limits/address-counts.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../../src/measure/sessions/claim-index.ts';
 import type { Session } from '../../../../src/measure/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../../src/measure/sessions/session-table.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { LogRing } from '../../../../src/base/log-ring.ts';
+import { LogRing } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import type { RecordedApplication } from '../../../../src/measure/record/recorded-application.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';

@@ -1,7 +1,10 @@
 import type { BayeuxMessage } from '../../../../src/protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../../src/protocol/bayeux/message-batches.ts';
-import { parseCallbackQuery, selectRequestTexts } from '../../../../src/protocol/bayeux/request-body.ts';
-import { selectResponseText } from '../../../../src/protocol/bayeux/response-body.ts';
+import {
+  parseCallbackQuery,
+  selectRequestTexts,
+  selectResponseText,
+} from '../../../../src/protocol/bayeux/request-body.ts';
 
 /** All messages of `texts`; undefined when there is no text, or some part of one is not read. */
 export function readAll(texts: readonly string[]): readonly BayeuxMessage[] | undefined {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutUpgrade } from '../../../../src/protocol/http1/head-edits.ts';
+import { withoutUpgrade } from '../../../../src/protocol/http1/forwarded.ts';
 
 it.each([
   [

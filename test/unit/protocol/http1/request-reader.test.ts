@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { findHeadEnd } from '../../../../src/protocol/http1/characters.ts';
+import { findHeadEnd } from '../../../../src/protocol/http1/field-summary.ts';
 import { RequestReader } from '../../../../src/protocol/http1/request-reader.ts';
 import { countCopied } from '../../../support/protocol/count-copied.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { TrailerFilter } from '../../../../src/protocol/http1/trailer-filter.ts';
+import { TrailerFilter } from '../../../../src/protocol/http1/request-reader.ts';
 
 const SECTION =
   'X-A: 1\r\nclient_cert: f\r\nCLIENT.CERT:\r\nClient-Cert-: k\r\nClient-Cer: k\r\nClient-Cert: f: g\r\nZ:\r\n\r\n';

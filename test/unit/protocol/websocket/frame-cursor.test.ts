@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
-import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../../../src/protocol/websocket/close-frame.ts';
-import { FrameCursor } from '../../../../src/protocol/websocket/frame-cursor.ts';
+import {
+  closeFrame,
+  FrameCursor,
+  GOING_AWAY,
+  maskedCloseFrame,
+} from '../../../../src/protocol/websocket/frame-cursor.ts';
 import { frame, MASK } from '../../../support/protocol/websocket/frames.ts';
 import { Listener } from '../../../support/protocol/websocket/listener.ts';
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { KEPT_BODY_BYTES } from '../../../../src/limits/kept-bytes.ts';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
+import { KEPT_BODY_BYTES } from '../../../../src/limits/unfinished-bodies.ts';
+import { OPCODE } from '../../../../src/protocol/websocket/frame-reader.ts';
 import {
   type MessageReaderOptions,
   WebSocketMessageReader,
 } from '../../../../src/protocol/websocket/message-reader.ts';
 import { clientText, compressed, deflated, frame, MASK, text } from '../../../support/protocol/websocket/frames.ts';
-import { Listener, told, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
+import { Listener, readerOptions, told, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
 
 const PING = frame({ opcode: 0x9, payload: 'are you there' });
 const MALFORMED = [{ unread: 'malformed' }];
@@ -190,10 +190,8 @@ it('memory is given back by close', () => {
 function readerWith(onText: (content: string) => undefined) {
   const budget = new MemoryBudget();
   const limits = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000 } as const;
-  const reader = new WebSocketMessageReader(
-    { ...limits, budget, deflate: { contextTakeover: true, windowBits: 15 } },
-    { onText, onUnread: (reason) => expect.fail(reason) },
-  );
+  const options = readerOptions({ ...limits, budget, deflate: { contextTakeover: true, windowBits: 15 } });
+  const reader = new WebSocketMessageReader(options, { onText, onUnread: (reason) => expect.fail(reason) });
   return { reader, budget };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { SlidingWindow } from '../../../../src/protocol/websocket/sliding-window.ts';
+import { SlidingWindow } from '../../../../src/protocol/websocket/message-inflater.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 
 const noise = new Random(3);

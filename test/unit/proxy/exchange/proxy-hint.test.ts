@@ -1,16 +1,15 @@
 import { expect, it } from 'vitest';
 import { AddressRanges } from '../../../../src/base/address.ts';
-import { createClientFinder } from '../../../../src/proxy/exchange/client-finder.ts';
+import { createClientFinder, createProxyHint } from '../../../../src/proxy/exchange/client-finder.ts';
 import { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
-import { ProxyHint } from '../../../../src/proxy/exchange/proxy-hint.ts';
 import { recordingLogger } from '../../../support/wire/recording-logger.ts';
 
 const MINUTE_NS = 60e9;
 
 class Site {
   readonly #recording = recordingLogger();
-  readonly #hint = new ProxyHint(this.#recording.logger);
+  readonly #hint = createProxyHint(this.#recording.logger);
 
   get warnings(): readonly unknown[] {
     return this.#recording.logged.map(({ details, message }) => [details, message]);
@@ -20,7 +19,7 @@ class Site {
     const field = () => (isForwarded ? '203.0.113.7' : undefined);
     const head = { method: 'GET', target: '/', field, fields: () => [] };
     const client = { remoteAddress, remotePort: 1, secure: false };
-    return this.#hint.search(new Exchange('GET', client, minute * MINUTE_NS), head);
+    return this.#hint(new Exchange('GET', client, minute * MINUTE_NS), head);
   }
 }
 
@@ -69,7 +68,7 @@ it.each([
   let nowNs = 0;
   const clock = { nowNs: () => nowNs, epochMs: () => 0 };
   const reporter = new ExchangeReporter(clock, { onBegin: () => undefined, onEnd: () => undefined }, logger, {
-    hint: new ProxyHint(logger),
+    hint: createProxyHint(logger),
   });
   const request = { method: 'GET', target: '/', field: () => '203.0.113.7', fields: () => [] };
   const begin = () => reporter.begin(request, { remoteAddress: '10.0.0.2', remotePort: 1, secure: false });

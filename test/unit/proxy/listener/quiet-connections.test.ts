@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ClosableConnection, QuietConnections } from '../../../../src/proxy/listener/quiet-connections.ts';
+import { type ClosableConnection, QuietConnections } from '../../../../src/proxy/listener/listener-end.ts';
 
 class Connection implements ClosableConnection {
   isIdle = true;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Logger } from '../../../../src/base/logger.ts';
-import { OutageRecord } from '../../../../src/proxy/upstream/outage-record.ts';
+import { OutageRecord } from '../../../../src/proxy/upstream/upstream.ts';
 import { UpstreamProbe } from '../../../../src/proxy/upstream/upstream-probe.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
