@@ -18,7 +18,6 @@ import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
-import type { Alerts as AlertsState } from '../page/live-data.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import type { OwnCertificate } from '../tls/own-certificate.ts';
@@ -76,6 +75,17 @@ export interface MonitoredSidecar {
   readProcess(): Promise<ProcessReading>;
 }
 
+/** Times are ISO 8601. */
+export interface MonitoredAlerts {
+  readonly silence: { readonly until: string; readonly text: string } | null;
+  readonly channels: readonly {
+    /** `webhook` or `mail`. */
+    readonly channel: string;
+    readonly waiting: number;
+    readonly failure: { readonly reason: string; readonly since: string } | null;
+  }[];
+}
+
 /** Further data that only the live page reads. */
 export interface MonitoredLive {
   /** For the time of the answer. */
@@ -89,7 +99,7 @@ export interface MonitoredLive {
   /** Of `history.file`; undefined without one. */
   readonly archiveState?: Pick<Archive, 'failure'> | undefined;
   /** Undefined without a receiver of messages. */
-  readonly alerts?: { readonly state: AlertsState } | undefined;
+  readonly alerts?: { readonly state: MonitoredAlerts } | undefined;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedRequests, 'readPaths' | 'readOutside'>;
   /** 0: clients wait forever. */

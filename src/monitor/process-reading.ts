@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import v8 from 'node:v8';
 import { MS_PER_S } from '../base/clock.ts';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';

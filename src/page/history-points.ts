@@ -55,7 +55,7 @@ export function selectUsualMinutes(points: readonly HistoryPoint[], stepSeconds:
 export type Trend = 'up' | 'down' | 'same';
 
 /** A figure against the median of the hour. */
-export interface Usual {
+interface Usual {
   readonly value: number;
   readonly trend: Trend;
 }
@@ -117,7 +117,8 @@ function weightedMedian(steps: readonly StepCalls[]): number | null {
   return null;
 }
 
-function greatest(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : Math.max(...known);
+/** Of any number of values; null if none is known. */
+export function greatest(values: readonly (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => value !== null && value !== undefined);
+  return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
 }

@@ -1,5 +1,6 @@
 /** What the charts show of the history on disk, from the address to the points. Pure: no requests, no clock. */
 import type { CallKind } from './chart-specs.ts';
+import { greatest } from './history-points.ts';
 import type { Mark, TableKind } from './live-data.ts';
 import type { Timed } from './plot.ts';
 
@@ -74,7 +75,7 @@ interface Opened {
 }
 
 /** What is requested. It is requested again when `key` has changed. */
-export interface PastQuery {
+export interface PastQuery extends Pick<PastView, 'shiftS' | 'sinceS'> {
   readonly key: string;
   readonly application: string;
   /** As in the metrics. */
@@ -82,8 +83,6 @@ export interface PastQuery {
   readonly isSingle: boolean;
   readonly fromS: number;
   readonly toS: number;
-  readonly shiftS: number | undefined;
-  readonly sinceS: number | undefined;
 }
 
 export interface PastState {
@@ -200,6 +199,5 @@ export function ratioOf(now: number | null, before: number | null): number | nul
 
 /** The greater of both ratios. */
 export function factorOf({ p50, p95, p50Before, p95Before }: NameRow): number | null {
-  const known = [ratioOf(p50, p50Before), ratioOf(p95, p95Before)].filter((ratio) => ratio !== null);
-  return known.length === 0 ? null : Math.max(...known);
+  return greatest([ratioOf(p50, p50Before), ratioOf(p95, p95Before)]);
 }

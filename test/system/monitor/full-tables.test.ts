@@ -15,7 +15,7 @@ import type {
   MonitoredLive,
   MonitoredStatistics,
 } from '../../../src/monitor/monitored.ts';
-import { parseRows } from '../../../src/page/rows.ts';
+import { parseRows } from '../../../src/page/live-data.ts';
 import { available, createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
