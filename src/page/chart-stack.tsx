@@ -37,7 +37,7 @@ export function ChartStack<Point>({ specs, children, nowMs, ...chart }: ChartSta
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer leaves; what it does is there by keys as well, on the slider */}
       <div class="stack-charts" onMouseLeave={cursor.leave}>
         {specs.map((spec, at) => (
-          <Chart key={spec.id} spec={spec} isTop={at === 0} {...chart} />
+          <Chart key={spec.def} spec={spec} isTop={at === 0} {...chart} />
         ))}
         {children}
       </div>
@@ -117,10 +117,11 @@ function Chart<Point>({ spec, isTop, data, cursor, onZoom, ...legend }: ChartPro
     };
   }, [spec, scheme, isTop, onMoment, onZoom, pointer]);
   useEffect(() => plot.current?.update(data), [data]);
+  const id = `chart-${spec.def.replace('.', '-')}`;
   return (
-    <figure class="chart" aria-labelledby={`chart-${spec.id}`}>
+    <figure class="chart" aria-labelledby={id}>
       <figcaption>
-        <h3 id={`chart-${spec.id}`}>
+        <h3 id={id}>
           <Term def={spec.def}>{spec.title}</Term>
         </h3>
         <Legend {...legend} spec={spec} moment={cursor.point} />

@@ -21,7 +21,6 @@ const ROW_PX = 7;
 const LABEL_BOUNDS = [0.001, 0.01, 0.1, 1, 10];
 
 const CALLS: ChartSpec<ItemMinute> = {
-  id: 'item-calls',
   title: 'Calls a minute',
   def: 'item.calls',
   isBars: true,
@@ -40,7 +39,6 @@ const CALLS: ChartSpec<ItemMinute> = {
 };
 
 const DURATIONS: ChartSpec<ItemMinute> = {
-  id: 'item-durations',
   title: 'Duration',
   def: 'item.duration',
   minTop: 0.001,
@@ -53,7 +51,6 @@ const DURATIONS: ChartSpec<ItemMinute> = {
 };
 
 const VALUES: ChartSpec<ItemMinute> = {
-  id: 'item-values',
   title: 'Values a minute',
   def: 'item.values',
   isBars: true,

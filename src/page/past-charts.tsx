@@ -20,7 +20,6 @@ const perMinute = (calls: PastCalls | undefined, seconds: number) =>
   calls === undefined ? null : calls.count / (seconds / MINUTE_S);
 
 const CALLS: ChartSpec<PastPoint> = {
-  id: 'past-calls',
   title: 'Calls a minute',
   def: 'past.calls',
   minTop: 1,
@@ -32,7 +31,6 @@ const CALLS: ChartSpec<PastPoint> = {
 };
 
 const DURATIONS: ChartSpec<PastPoint> = {
-  id: 'past-durations',
   title: 'Duration',
   def: 'past.duration',
   minTop: 0.001,
@@ -47,7 +45,6 @@ const DURATIONS: ChartSpec<PastPoint> = {
 };
 
 const ERRORS: ChartSpec<PastPoint> = {
-  id: 'past-errors',
   title: 'Errors',
   def: 'past.errors',
   minTop: 4,
@@ -59,7 +56,6 @@ const ERRORS: ChartSpec<PastPoint> = {
 };
 
 const SESSIONS: ChartSpec<PastPoint> = {
-  id: 'past-sessions',
   title: 'Sessions',
   def: 'past.sessions',
   minTop: 4,

@@ -48,17 +48,11 @@ export interface PastPoint extends Timed {
 }
 
 /** A row of `history/names` and `history/slower`. */
-export interface NameRow {
-  readonly name: string;
-  readonly count: number;
-  readonly errors: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly countBefore: number;
-  readonly errorsBefore: number;
-  readonly p50Before: number | null;
-  readonly p95Before: number | null;
-}
+export type NameRow = { readonly name: string } & NameCalls & {
+    readonly [Key in keyof NameCalls as `${Key}Before`]: NameCalls[Key];
+  };
+
+type NameCalls = Omit<PastCalls, 'max'>;
 
 export interface SlowerNames {
   readonly from: string;
