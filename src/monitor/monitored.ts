@@ -12,7 +12,6 @@ import type { RecordedApplication } from '../measure/record/recorded-application
 import type { UnclassifiedRequests } from '../measure/record/unclassified-requests.ts';
 import type { Session } from '../measure/sessions/session.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
-import type { Alerts as AlertsState } from '../page/live-data.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import type { OwnCertificate } from '../tls/own-certificate.ts';
@@ -40,6 +39,17 @@ export interface MonitoredSidecar {
   readProcess(): Promise<ProcessReading>;
 }
 
+/** Times are ISO 8601. */
+export interface MonitoredAlerts {
+  readonly silence: { readonly until: string; readonly text: string } | null;
+  readonly channels: readonly {
+    /** `webhook` or `mail`. */
+    readonly channel: string;
+    readonly waiting: number;
+    readonly failure: { readonly reason: string; readonly since: string } | null;
+  }[];
+}
+
 /** Further data that only the live page reads. */
 export interface MonitoredLive {
   /** For the time of the answer. */
@@ -50,7 +60,7 @@ export interface MonitoredLive {
   /** Of `history.file`; undefined without one. */
   readonly archiveState: Archive | undefined;
   /** Undefined without a receiver of messages. */
-  readonly alerts: { readonly state: AlertsState } | undefined;
+  readonly alerts: { readonly state: MonitoredAlerts } | undefined;
   /** Requests since the start that are not calls. */
   readonly unclassified: UnclassifiedRequests;
   /** 0: clients wait forever. */

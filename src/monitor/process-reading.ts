@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import v8 from 'node:v8';
 import { type Clock, MS_PER_S, NS_PER_MS } from '../base/clock.ts';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';

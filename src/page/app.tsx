@@ -1,6 +1,5 @@
 /** The whole page, rendered from one state. */
-import { useEffect, useState } from 'preact/hooks';
-import { Announcer } from './announcer.tsx';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Credential } from './api.ts';
 import { Events } from './events.tsx';
 import { DefinitionList, Tooltip } from './explanations.tsx';
@@ -8,11 +7,11 @@ import { MinuteFigures } from './figures.tsx';
 import { Header } from './header.tsx';
 import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
-import { Keys } from './keys.tsx';
 import { type PageState, readNowMs, type Shown, type Store } from './page-state.ts';
 import { PastCharts } from './past-charts.tsx';
 import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
+import { listChanges } from './sentences.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
 import type { TableView } from './table-model.ts';
@@ -71,6 +70,60 @@ export function App({ store, onCredential }: AppProps) {
 /** Plain text if the browser cannot follow a link: it cannot send a token, and would ask for a password itself. */
 function ForPrograms({ path, state: { live, credential } }: { path: string; state: PageState }) {
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
+}
+
+/** Shown by `?`; there are no others, since single letters would be in the way of speech input. */
+const KEYS = {
+  '?': 'shows or hides this list',
+  Tab: 'goes on: tables, their rows and heads, figures, charts',
+  Enter: 'on a row: its view; on a head: sorts by it, and again in the other order',
+  '← → Home End': 'on the time axis: goes from step to step',
+  Escape: 'hides an explanation, and leaves the time axis',
+} as const;
+
+function Keys() {
+  const list = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const toggle = ({ key, target }: KeyboardEvent) => {
+      const element = list.current;
+      if (key !== '?' || element === null || target instanceof HTMLInputElement) return;
+      element.open = !element.open;
+      if (element.open) element.scrollIntoView({ block: 'nearest' });
+    };
+    document.addEventListener('keydown', toggle);
+    return () => document.removeEventListener('keydown', toggle);
+  }, []);
+  return (
+    <details ref={list} class="definitions">
+      <summary>Keys (?)</summary>
+      <dl>
+        {Object.entries(KEYS).map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** Announces changes of state to screen readers. Never announces numbers, which change all the time. */
+function Announcer({ state, nowMs }: { state: PageState; nowMs: number }) {
+  const [said, say] = useState('');
+  const before = useRef<PageState>(undefined);
+  useEffect(() => {
+    const news = before.current === undefined ? [] : listChanges(before.current, state, nowMs);
+    before.current = state;
+    if (news.length > 0) say(news.join(' '));
+  }, [state, nowMs]);
+  return (
+    <div class="hidden" role="status" aria-live="polite">
+      {said}
+    </div>
+  );
 }
 
 /** Each choice is a step back, but not each letter of a filter. The address names the application that is shown. */

@@ -20,7 +20,6 @@ export interface Line<Point = Period> {
 }
 
 export interface ChartSpec<Point = Period> {
-  readonly id: string;
   readonly title: string;
   readonly def: DefinitionKey;
   readonly isBars?: boolean;
@@ -64,7 +63,6 @@ function withMaximum(spec: ChartSpec, maximum: number | null | undefined): Chart
 }
 
 const RATE: ChartSpec = {
-  id: 'rate',
   title: 'Calls a second',
   def: 'chart.rate',
   minTop: 1,
@@ -78,7 +76,6 @@ const RATE: ChartSpec = {
 
 function createDurationChart(kind: CallKind): ChartSpec {
   return {
-    id: 'duration',
     title: `Duration of ${kind.toUpperCase()} calls`,
     def: 'chart.duration',
     minTop: 0.001,
@@ -97,7 +94,6 @@ function perCall(seconds: number, { times }: Period): number | null {
 }
 
 const TIMES: ChartSpec = {
-  id: 'times',
   title: 'Time of a call',
   def: 'chart.times',
   minTop: 0.001,
@@ -112,7 +108,6 @@ const TIMES: ChartSpec = {
 };
 
 const ERRORS: ChartSpec = {
-  id: 'errors',
   title: 'Errors',
   def: 'chart.errors',
   minTop: 4,
@@ -124,16 +119,16 @@ const ERRORS: ChartSpec = {
     { label: 'client left', colour: 'e', dash: [2, 2], value: ({ aborted }) => aborted },
   ],
   // Not `all`: the share in the verdict is of calls of all kinds.
-  extra: { label: 'RPC and SBA', text: describeErrors },
+  extra: {
+    label: 'RPC and SBA',
+    text(minute) {
+      const errors = errorsOf(minute);
+      return `${formatCount(errors)}${errors === 0 ? '' : ` (${formatPercent(errorShareOf(minute))})`}`;
+    },
+  },
 };
 
-function describeErrors(minute: Period): string {
-  const errors = errorsOf(minute);
-  return `${formatCount(errors)}${errors === 0 ? '' : ` (${formatPercent(errorShareOf(minute))})`}`;
-}
-
 const HEAP: ChartSpec = {
-  id: 'heap',
   title: 'Java heap',
   def: 'chart.heap',
   minTop: 16 * MIB,
@@ -147,7 +142,6 @@ const HEAP: ChartSpec = {
 };
 
 const THREADS: ChartSpec = {
-  id: 'threads',
   title: 'Request threads',
   def: 'chart.threads',
   minTop: 4,
@@ -158,7 +152,6 @@ const THREADS: ChartSpec = {
 };
 
 const PROCESSORS: ChartSpec = {
-  id: 'processors',
   title: 'Processors of the server',
   def: 'chart.processors',
   minTop: 1,
@@ -168,7 +161,6 @@ const PROCESSORS: ChartSpec = {
 };
 
 const PAUSES: ChartSpec = {
-  id: 'pauses',
   title: 'Collector pauses',
   def: 'chart.pauses',
   isBars: true,

@@ -5,15 +5,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { explained } from './explanations.tsx';
-import {
-  type Column,
-  firstSort,
-  type Layout,
-  layoutColumns,
-  type Sort,
-  sliceRows,
-  splitForCut,
-} from './table-model.ts';
+import { type Column, type Layout, layoutColumns, type Sort, sliceRows, splitForCut } from './table-model.ts';
 
 export type Cells<Row> = Readonly<Record<string, (row: Row) => ComponentChildren>>;
 
@@ -111,7 +103,8 @@ function usePlace() {
 function Head<Row>({ column, sort, onSort }: { column: Column<Row> } & Pick<TableProps<Row>, 'sort' | 'onSort'>) {
   const isSorted = sort.key === column.key;
   const direction = sort.isDescending ? 'descending' : 'ascending';
-  const next = isSorted ? { key: column.key, isDescending: !sort.isDescending } : firstSort(column);
+  // At first numbers descend, and names ascend.
+  const next = { key: column.key, isDescending: isSorted ? !sort.isDescending : column.isNumber };
   return (
     <th
       scope="col"

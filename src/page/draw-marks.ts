@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import type { Mark } from './live-data.ts';
 
-export interface MarkStyle {
+interface MarkStyle {
   readonly colour: string;
   /** Fills the time for which a verdict lasts. */
   readonly shade: string;

@@ -1,9 +1,9 @@
 /** The marks of the charts in words, newest first. */
 import { formatMarkName } from './draw-marks.ts';
+import { Time } from './explanations.tsx';
 import type { Mark } from './live-data.ts';
 import type { Shown } from './page-state.ts';
 import { NOTHING_CHOSEN } from './past.ts';
-import { Time } from './time.tsx';
 
 /** The charts show all of them. */
 const MAX_EVENTS = 20;
@@ -21,8 +21,9 @@ export function Events({ marks, state, live, nowMs, onView }: EventsProps) {
   const choose = (t: number) => {
     onView({ past: { ...(past ?? NOTHING_CHOSEN), sinceS: past?.sinceS === t ? undefined : t } });
   };
+  // Where the list fills the space below the tables, it is open; on a phone it would push the charts down.
   return (
-    <details class="panel events" open={isWide()}>
+    <details class="panel events" open={matchMedia('(min-width: 1160px)').matches}>
       <summary>What happened ({marks.length})</summary>
       <ol>
         {shown.map((mark) => (
@@ -41,9 +42,4 @@ export function Events({ marks, state, live, nowMs, onView }: EventsProps) {
       )}
     </details>
   );
-}
-
-/** Whether the list fills the space below the tables; on a phone it would push the charts down. */
-function isWide(): boolean {
-  return matchMedia('(min-width: 1160px)').matches;
 }

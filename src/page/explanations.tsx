@@ -5,6 +5,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { DEFINITIONS, type Definition, type DefinitionKey, NOTES, toPlainText } from '../base/definitions.ts';
+import { formatTime, formatUtc } from './format.ts';
 
 interface Shown {
   readonly about: HTMLElement;
@@ -40,6 +41,16 @@ export function Term({ def, children }: { def: DefinitionKey; children: Componen
   return (
     <button type="button" class="term" {...explained(def)}>
       {children}
+    </button>
+  );
+}
+
+/** A time in the reader's zone, with UTC on hover and focus. */
+export function Time({ epochMs, nowMs }: { epochMs: number; nowMs: number }) {
+  const [time, utc] = [formatTime(epochMs, nowMs), formatUtc(epochMs)];
+  return (
+    <button type="button" class="term" aria-label={`${time}, ${utc}`} data-more={utc}>
+      <time dateTime={new Date(epochMs).toISOString()}>{time}</time>
     </button>
   );
 }

@@ -10,7 +10,6 @@ import {
   type Period,
   perSecond,
   selectUsualMinutes,
-  type Usual,
 } from './history-points.ts';
 import type { TableKind } from './live-data.ts';
 import type { Shown } from './page-state.ts';
@@ -44,7 +43,8 @@ function selectFigures({ live, application, minute }: Shown, minutes: readonly P
     value: (period: Period) => number | null,
   ): Figure => {
     const usual = compareWithUsual(minute, minutes, value);
-    return { def, label, value: format(value(minute)), usual: describeUsual(usual, format), ...linkTo('rpc') };
+    const shown = usual && { trend: usual.trend, text: format(usual.value) };
+    return { def, label, value: format(value(minute)), usual: shown, ...linkTo('rpc') };
   };
   const count = (value: number | null) => formatCount(value ?? 0);
   return [
@@ -67,10 +67,6 @@ function selectFigures({ live, application, minute }: Shown, minutes: readonly P
     { def: 'now.holds', label: 'Held polls', value: formatCount(heldPolls), ...linkTo('sessions') },
     ...(heapUsed === null ? [] : [selectHeap(heapUsed, live.jvm.heapMax)]),
   ];
-}
-
-function describeUsual(usual: Usual | undefined, format: (value: number) => string): Figure['usual'] {
-  return usual === undefined ? undefined : { trend: usual.trend, text: format(usual.value) };
 }
 
 function selectHeap(used: number, max: number | null): Figure {

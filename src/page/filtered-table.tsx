@@ -3,9 +3,9 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
+import { type CsvColumn, filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
 
-export interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
+interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
   /** Key of the column that sorts it first, descending. */
   readonly sortedBy: string;
   /** Whether a row had errors. If given, a checkbox filters for such rows. */
@@ -63,8 +63,14 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
   );
 }
 
-/** `name`: of the file. */
-export function CsvButton<Row>({ name, columns, rows }: Pick<TableProps<Row>, 'columns' | 'rows'> & { name: string }) {
+interface CsvProps<Row> {
+  /** Of the file. */
+  readonly name: string;
+  readonly columns: readonly CsvColumn<Row>[];
+  readonly rows: readonly Row[];
+}
+
+export function CsvButton<Row>({ name, columns, rows }: CsvProps<Row>) {
   return (
     <button type="button" class="link" onClick={() => saveCsv(name, formatCsv(columns, rows))}>
       CSV <span class="hidden">of {name}</span>

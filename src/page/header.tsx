@@ -1,18 +1,16 @@
 /** The sidecar's version, the chosen application, and whether the numbers are current. */
+import { Time } from './explanations.tsx';
 import type { PageState } from './page-state.ts';
 import { formatRoute } from './route.ts';
-import { Time } from './time.tsx';
 
-/** `application`: the chosen one, or the first. */
-export function Header({
-  state,
-  application,
-  nowMs,
-}: {
-  state: PageState;
-  application?: string | undefined;
-  nowMs: number;
-}) {
+interface HeaderProps {
+  readonly state: PageState;
+  /** The chosen one, or the first. */
+  readonly application: string | undefined;
+  readonly nowMs: number;
+}
+
+export function Header({ state, application, nowMs }: HeaderProps) {
   const { live } = state;
   return (
     <header class="page-head">

@@ -20,6 +20,7 @@ export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values'>;
 /** The last minute: sums, and of each percentile the value of its definition. JVM values are those of the last step. */
 export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number): Period {
   const last = points.at(-1);
+  const { heapUsed = null, heapAfterGc = null, busyThreads = null, cores = null, sessions = 0 } = last ?? {};
   // Without those of a process long before.
   const steps = points.slice(-Math.round(MINUTE_S / stepSeconds)).filter(({ t }) => t > (last?.t ?? 0) - 2 * MINUTE_S);
   return {
@@ -29,11 +30,7 @@ export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number
     aborted: sumOf(steps, ({ aborted }) => aborted),
     unanswered: sumOf(steps, ({ unanswered }) => unanswered),
     gcPauseMs: steps.some(({ gcPauseMs }) => gcPauseMs !== null) ? sumOf(steps, (step) => step.gcPauseMs ?? 0) : null,
-    heapUsed: last?.heapUsed ?? null,
-    heapAfterGc: last?.heapAfterGc ?? null,
-    busyThreads: last?.busyThreads ?? null,
-    cores: last?.cores ?? null,
-    sessions: last?.sessions ?? 0,
+    ...{ heapUsed, heapAfterGc, busyThreads, cores, sessions },
     times: {
       ended: sumOf(steps, ({ times }) => times.ended),
       durationS: sumOf(steps, ({ times }) => times.durationS),
@@ -55,7 +52,7 @@ export function selectUsualMinutes(points: readonly HistoryPoint[], stepSeconds:
 export type Trend = 'up' | 'down' | 'same';
 
 /** A figure against the median of the hour. */
-export interface Usual {
+interface Usual {
   readonly value: number;
   readonly trend: Trend;
 }
@@ -117,7 +114,8 @@ function weightedMedian(steps: readonly StepCalls[]): number | null {
   return null;
 }
 
-function greatest(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : Math.max(...known);
+/** Of any number of values; null if none is known. */
+export function greatest(values: readonly (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => value !== null && value !== undefined);
+  return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
 }

@@ -1,15 +1,14 @@
 /** The last hour of one name: calls, errors and durations over time, and how many took how long. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { formatCount, formatDuration } from '../base/figures.ts';
-import { useScheme } from './chart.tsx';
 import type { ChartSpec } from './chart-specs.ts';
-import { ChartStack, useCursor } from './chart-stack.tsx';
+import { ChartStack, useCursor, useScheme } from './chart-stack.tsx';
 import { Term } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { ItemDetails, ItemMinute, Mark } from './live-data.ts';
-import { FONT, RIGHT_PX, Y_AXIS_PX } from './plot.ts';
+import { FONT, type PlotData, RIGHT_PX, withoutZeros, Y_AXIS_PX } from './plot.ts';
 
-export interface ItemChartsProps {
+interface ItemChartsProps {
   readonly details: ItemDetails;
   readonly isObject: boolean;
   readonly marks: readonly Mark[];
@@ -22,7 +21,6 @@ const ROW_PX = 7;
 const LABEL_BOUNDS = [0.001, 0.01, 0.1, 1, 10];
 
 const CALLS: ChartSpec<ItemMinute> = {
-  id: 'item-calls',
   title: 'Calls a minute',
   def: 'item.calls',
   isBars: true,
@@ -41,7 +39,6 @@ const CALLS: ChartSpec<ItemMinute> = {
 };
 
 const DURATIONS: ChartSpec<ItemMinute> = {
-  id: 'item-durations',
   title: 'Duration',
   def: 'item.duration',
   minTop: 0.001,
@@ -54,7 +51,6 @@ const DURATIONS: ChartSpec<ItemMinute> = {
 };
 
 const VALUES: ChartSpec<ItemMinute> = {
-  id: 'item-values',
   title: 'Values a minute',
   def: 'item.values',
   isBars: true,
@@ -84,23 +80,22 @@ export function ItemCharts({ details, isObject, marks, nowMs }: ItemChartsProps)
         {cursor.point === undefined ? '' : `Minute to ${formatTime(cursor.point.t * 1000, nowMs)}`}
       </output>
       <ChartStack specs={isObject ? OBJECT_CHARTS : CALL_CHARTS} {...{ data, minute, cursor, nowMs }}>
-        {!isObject && <HeatMap {...{ minutes, heatBounds, ...data }} moment={cursor.point} minute={minute} />}
+        {!isObject && <HeatMap {...{ data, heatBounds }} minute={cursor.point} lastMinute={minute} />}
       </ChartStack>
     </section>
   );
 }
 
 interface HeatMapProps {
-  readonly minutes: readonly ItemMinute[];
+  readonly data: PlotData<ItemMinute>;
   readonly heatBounds: readonly number[];
-  readonly fromS: number;
-  readonly toS: number;
-  readonly moment: ItemMinute | undefined;
-  readonly minute: ItemMinute;
+  /** Under the cursor. */
+  readonly minute: ItemMinute | undefined;
+  readonly lastMinute: ItemMinute;
 }
 
 /** One column for each minute, one row for each range of durations; the darker, the more calls. */
-function HeatMap({ minutes, heatBounds, fromS, toS, moment, minute }: HeatMapProps) {
+function HeatMap({ data, heatBounds, minute, lastMinute }: HeatMapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const scheme = useScheme();
   const height = (heatBounds.length + 1) * ROW_PX;
@@ -108,12 +103,12 @@ function HeatMap({ minutes, heatBounds, fromS, toS, moment, minute }: HeatMapPro
   useEffect(() => {
     const element = canvas.current;
     if (element === null) return;
-    const draw = () => drawHeat(element, { minutes, heatBounds, fromS, toS }, height);
+    const draw = () => drawHeat(element, data, heatBounds, height);
     draw();
     const observer = new ResizeObserver(draw);
     observer.observe(element);
     return () => observer.disconnect();
-  }, [minutes, heatBounds, fromS, toS, height, scheme]);
+  }, [data, heatBounds, height, scheme]);
   return (
     <figure class="chart heat" aria-labelledby="chart-item-heat">
       <figcaption>
@@ -121,8 +116,8 @@ function HeatMap({ minutes, heatBounds, fromS, toS, moment, minute }: HeatMapPro
           <Term def="item.heat">How many took how long</Term>
         </h3>
         <p class="legend" data-def="item.heat">
-          {moment === undefined && 'last minute: '}
-          {describeMost(moment ?? minute, heatBounds)}
+          {minute === undefined && 'last minute: '}
+          {describeMost(minute ?? lastMinute, heatBounds)}
         </p>
       </figcaption>
       <div class="plot" aria-hidden="true">
@@ -150,13 +145,13 @@ function describeMost({ heat }: Pick<ItemMinute, 'heat'>, bounds: readonly numbe
 
 function drawHeat(
   canvas: HTMLCanvasElement,
-  map: Pick<HeatMapProps, 'minutes' | 'heatBounds' | 'fromS' | 'toS'>,
+  { points, fromS, toS }: PlotData<ItemMinute>,
+  heatBounds: readonly number[],
   height: number,
 ): void {
   const context = canvas.getContext('2d');
   const width = canvas.clientWidth;
   if (context === null || width === 0) return;
-  const { minutes, heatBounds, fromS, toS } = map;
   canvas.width = width * devicePixelRatio;
   canvas.height = height * devicePixelRatio;
   context.scale(devicePixelRatio, devicePixelRatio);
@@ -171,15 +166,15 @@ function drawHeat(
     const row = heatBounds.indexOf(bound);
     if (row < 0) continue;
     const y = yOf(row);
-    context.fillText(formatDuration(bound).replace(/\.0+(?!\d)/, ''), Y_AXIS_PX - 6, Math.max(9, y + 4));
+    context.fillText(withoutZeros(formatDuration(bound)), Y_AXIS_PX - 6, Math.max(9, y + 4));
     context.beginPath();
     context.moveTo(Y_AXIS_PX, y);
     context.lineTo(width - RIGHT_PX, y);
     context.stroke();
   }
-  const most = Math.max(1, ...minutes.flatMap(({ heat }) => heat));
+  const most = Math.max(1, ...points.flatMap(({ heat }) => heat));
   context.fillStyle = colours.getPropertyValue('--series-a');
-  for (const { t, seconds, heat } of minutes) {
+  for (const { t, seconds, heat } of points) {
     const left = xOf(t - Math.min(seconds, MINUTE_S));
     for (const [row, count] of heat.entries()) {
       if (count === 0) continue;

@@ -9,22 +9,6 @@ const MS_PER_S = 1_000;
 
 export type Timer = Readonly<Record<string, number | string>>;
 
-export interface SessionCall {
-  readonly name: string;
-  readonly kind: 'RPC' | 'SBA';
-  readonly count: number;
-  /** Seconds. */
-  readonly p50: number | null;
-  readonly p99: number | null;
-  readonly errors: number;
-}
-
-export interface SessionObject {
-  readonly name: string;
-  readonly subscriptions: number;
-  readonly values: number;
-}
-
 /** Labels by the fields of a timer. */
 const DURATIONS = { min: 'least', p50: 'p50', mean: 'mean', p95: 'p95', p99: 'p99', p999: 'p99.9', max: 'most' };
 const RATES = {
@@ -33,10 +17,6 @@ const RATES = {
   m15_rate: 'Rate /s, 15 min',
   mean_rate: 'Rate /s, mean',
 };
-
-const KINDS = { rpc: 'RPC', sba: 'SBA' } as const;
-const SUBSCRIPTIONS = '.subscriptions';
-const VALUES = '.newValues';
 
 /** A duration of a timer in seconds, whatever `metrics.durationUnit` is; null for an empty window. */
 export function secondsOf(timer: Timer, field: string): number | null {
@@ -74,8 +54,8 @@ export function selectCallFacts(
 }
 
 export function selectObjectFacts(name: string, { counters, meters }: MetricsDocument): readonly Figure[] {
-  const values = meters[`object.${name}${VALUES}`] ?? {};
-  const subscriptions = counters[`object.${name}${SUBSCRIPTIONS}`]?.count ?? 0;
+  const values = meters[`object.${name}.newValues`] ?? {};
+  const subscriptions = counters[`object.${name}.subscriptions`]?.count ?? 0;
   return [
     toFigure('object.subscriptions', 'Subscriptions', formatCount(subscriptions)),
     toFigure('object.values', 'Values', formatCount(Number(values.count ?? 0))),
@@ -115,40 +95,24 @@ function selectErrorTime(minutes: readonly ItemMinute[], nowMs: number): readonl
   return [{ def: 'call.failing', label, value, isBad: first !== undefined }];
 }
 
-/** The calls of one session, and the objects that it monitors or reads. */
-export function rowsOfSession(document: MetricsDocument): { calls: SessionCall[]; objects: SessionObject[] } {
-  const calls = Object.entries(document.timers).flatMap(([metric, timer]) => {
-    const { kind, name } = split(metric);
-    if (name === undefined || (kind !== 'rpc' && kind !== 'sba')) return [];
-    const errors = Number(document.meters[`${metric}.errors`]?.count ?? 0);
+/** The calls of one session, and the objects that it monitors or reads; without totals, which have no name. */
+export function rowsOfSession({ counters, meters, timers }: MetricsDocument) {
+  const calls = Object.entries(timers).flatMap(([metric, timer]) => {
+    const [, kind, name] = /^(rpc|sba)\.(.*)$/s.exec(metric) ?? [];
+    if (kind === undefined || name === undefined) return [];
+    const errors = Number(meters[`${metric}.errors`]?.count ?? 0);
     const times = { p50: secondsOf(timer, 'p50'), p99: secondsOf(timer, 'p99') };
-    return [{ name, kind: KINDS[kind], count: Number(timer.count ?? 0), ...times, errors }];
+    return [{ name, kind: kind.toUpperCase(), count: Number(timer.count ?? 0), ...times, errors }];
   });
-  return { calls, objects: objectsOf(document) };
-}
-
-function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
-  const names = new Set<string>();
-  for (const metric of [...Object.keys(counters), ...Object.keys(meters)]) {
-    const name = parseObjectName(metric);
-    if (name !== undefined) names.add(name);
-  }
-  return [...names].map((name) => ({
+  const names = [...Object.keys(counters), ...Object.keys(meters)].flatMap(
+    (metric) => /^object\.(.*)\.(?:subscriptions|newValues)$/s.exec(metric)?.[1] ?? [],
+  );
+  const objects = [...new Set(names)].map((name) => ({
     name,
-    subscriptions: counters[`object.${name}${SUBSCRIPTIONS}`]?.count ?? 0,
-    values: Number(meters[`object.${name}${VALUES}`]?.count ?? 0),
+    subscriptions: counters[`object.${name}.subscriptions`]?.count ?? 0,
+    values: Number(meters[`object.${name}.newValues`]?.count ?? 0),
   }));
+  return { calls, objects };
 }
 
-/** `H.Boiler` from `object.H.Boiler.newValues`; undefined for totals and for other metrics. */
-function parseObjectName(metric: string): string | undefined {
-  const { kind, name = '' } = split(metric);
-  const end = [SUBSCRIPTIONS, VALUES].find((postfix) => name.endsWith(postfix));
-  return kind === 'object' && end !== undefined ? name.slice(0, -end.length) : undefined;
-}
-
-/** Splits at the first dot; a total has none. */
-function split(metric: string): { readonly kind: string; readonly name?: string } {
-  const dot = metric.indexOf('.');
-  return dot === -1 ? { kind: metric } : { kind: metric.slice(0, dot), name: metric.slice(dot + 1) };
-}
+export type SessionRows = ReturnType<typeof rowsOfSession>;

@@ -8,19 +8,18 @@ import { CsvButton } from './filtered-table.tsx';
 import { describeUser } from './format.ts';
 import { ItemCharts } from './item-charts.tsx';
 import { rowsOfSession, selectCallFacts, selectObjectFacts, selectSessionFacts } from './item-facts.ts';
-import type {
-  CallRow,
-  ItemDetails,
-  Live,
-  LiveApplication,
-  MetricsDocument,
-  SessionRow,
-  SingleCallRow,
-  TableKind,
+import {
+  type CallRow,
+  type ItemDetails,
+  type LiveApplication,
+  type MetricsDocument,
+  parseCalls,
+  type SessionRow,
+  type SingleCallRow,
+  type TableKind,
 } from './live-data.ts';
 import type { ItemState, PageState, Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
-import { parseCalls } from './rows.ts';
 import {
   createCallerColumns,
   OBSERVER_COLUMNS,
@@ -29,7 +28,7 @@ import {
   SESSION_OBJECT_COLUMNS,
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
-import { sortRows, type TableView } from './table-model.ts';
+import { sortRows } from './table-model.ts';
 import { NeedsRole, TABLES } from './tables.tsx';
 
 export function ItemView(props: Shown) {
@@ -47,7 +46,7 @@ export function ItemView(props: Shown) {
       {isHidden && <NeedsRole class="empty" what="A single session needs" />}
       {!isHidden && item === undefined && <p class="empty">Reading …</p>}
       {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
-      {item?.document !== undefined && <Body {...props} {...{ name, row }} {...item} document={item.document} />}
+      {item?.document !== undefined && <Body {...props} {...item} row={row} document={item.document} />}
     </article>
   );
 }
@@ -57,17 +56,16 @@ function describeSession(row: SessionRow | undefined): string {
 }
 
 interface BodyProps extends Shown {
-  readonly name: string;
   readonly row: unknown;
   readonly document: MetricsDocument;
   /** Undefined while they could not be read. */
   readonly details: ItemDetails | undefined;
 }
 
-function Body({ state, live, application, name, row, document, nowMs, details, onView }: BodyProps) {
-  const { table, view } = state.route;
+function Body({ row, document, details, ...shown }: BodyProps) {
+  const { state, nowMs } = shown;
+  const { table, item: name = '' } = state.route;
   const [isSession, isObject] = [table === 'sessions', table === 'objects'];
-  const list = { nowMs, view, onView, of: name };
   const figures = isSession
     ? selectSessionFacts(row as SessionRow | undefined, nowMs)
     : isObject
@@ -76,14 +74,14 @@ function Body({ state, live, application, name, row, document, nowMs, details, o
   return (
     <>
       <FigureList figures={figures} />
-      {isSession && <SessionLists {...list} document={document} />}
+      {isSession && <SessionLists {...shown} document={document} />}
       {details && !isSession && (
         <>
           <ItemCharts {...{ details, isObject, nowMs }} marks={state.marks} />
-          <Callers {...list} {...{ details, isObject }} application={application.name} />
+          <Callers {...shown} {...{ details, isObject }} />
         </>
       )}
-      {details && <SingleCalls {...list} {...{ details, live, isSession }} application={application.name} />}
+      {details && <SingleCalls {...shown} {...{ details, isSession }} />}
       {!isSession && <Reading defs={isObject ? OBJECT_READING : CALL_READING} />}
     </>
   );
@@ -92,36 +90,28 @@ function Body({ state, live, application, name, row, document, nowMs, details, o
 const CALL_READING = ['call.name', 'timer.window', 'timer.m1', 'call.errors'] as const;
 const OBJECT_READING = ['object.subscriptions', 'object.values', 'object.rate'] as const;
 
-/** What a list of the view needs besides its rows. */
-interface ListProps extends Pick<Shown, 'nowMs' | 'onView'> {
-  readonly view: TableView;
-  /** The name or session of the view, for names of files. */
-  readonly of: string;
-}
-
-/** As in src/monitor/live/item-document.ts. */
+/** As in src/monitor/live/live-tables.ts. */
 const MAX_CALLERS = 100;
 
-interface PartProps extends ListProps {
+interface PartProps extends Shown {
   readonly details: ItemDetails;
-  readonly application: string;
 }
 
 /** The current sessions that call the name, or monitor or receive the object. */
-function Callers({ details: { callers }, isObject, application, ...list }: PartProps & { isObject: boolean }) {
+function Callers({ details: { callers }, isObject, ...shown }: PartProps & { isObject: boolean }) {
   if (callers === null) return <NeedsRole class="note" what="Callers and single calls need" />;
   // The port sends no more.
   const isCut = callers.length === MAX_CALLERS;
   return (
     <List
-      {...list}
+      {...shown}
       name="callers"
       caption={`${isObject ? 'Who receives it' : 'Who calls it'}${isCut ? `: the ${callers.length} with the most` : ''}`}
       columns={isObject ? OBSERVER_COLUMNS : createCallerColumns(callers)}
       rows={callers}
       sortedBy="count"
       keyOf={({ id }) => id}
-      href={({ id }) => formatRoute({ application, table: 'sessions', item: id })}
+      href={({ id }) => formatRoute({ application: shown.application.name, table: 'sessions', item: id })}
       emptyText={isObject ? 'No current session has received it.' : 'No current session has called it.'}
     />
   );
@@ -137,8 +127,8 @@ const SINGLE_CALLS = [
   },
 ] as const;
 
-function SingleCalls(props: PartProps & { live: Live; isSession: boolean }) {
-  const { details, live, isSession, application, ...list } = props;
+function SingleCalls({ details, isSession, ...shown }: PartProps & { isSession: boolean }) {
+  const { live, application } = shown;
   return SINGLE_CALLS.map(({ key, columnsOfName, emptyText }) => {
     const calls = details[key];
     if (calls === null) return null;
@@ -146,12 +136,12 @@ function SingleCalls(props: PartProps & { live: Live; isSession: boolean }) {
     return (
       <List
         key={key}
-        {...{ ...list, sortedBy, keyOf, emptyText }}
+        {...{ ...shown, sortedBy, keyOf, emptyText }}
         name={key}
         caption={name}
         columns={isSession ? columns : columnsOfName}
         rows={parseCalls(calls, live.clientTimeoutSeconds)}
-        href={(row) => (isSession ? href(row, application) : formatUserHash(row, application))}
+        href={(row) => (isSession ? href(row, application.name) : formatUserHash(row, application.name))}
       />
     );
   });
@@ -173,12 +163,12 @@ function Title({ text }: { text: string }) {
   );
 }
 
-function SessionLists({ document, ...list }: ListProps & { document: MetricsDocument }) {
+function SessionLists({ document, ...shown }: Shown & { document: MetricsDocument }) {
   const { calls, objects } = useMemo(() => rowsOfSession(document), [document]);
   return (
     <>
       <List
-        {...list}
+        {...shown}
         name="calls"
         caption="Calls of the session"
         columns={SESSION_CALL_COLUMNS}
@@ -188,7 +178,7 @@ function SessionLists({ document, ...list }: ListProps & { document: MetricsDocu
         emptyText="This session has called nothing."
       />
       <List
-        {...list}
+        {...shown}
         name="objects"
         caption="Objects of the session"
         columns={SESSION_OBJECT_COLUMNS}
@@ -201,15 +191,16 @@ function SessionLists({ document, ...list }: ListProps & { document: MetricsDocu
   );
 }
 
-interface NamedListProps<Row> extends ListProps, Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'nowMs'> {
+interface ListProps<Row> extends Shown, Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'nowMs'> {
   /** In the link. */
   readonly name: string;
   readonly sortedBy: string;
 }
 
 /** A table below its title, without a filter. */
-function List<Row>({ name, sortedBy, view, onView, of, ...table }: NamedListProps<Row>) {
+function List<Row>({ name, sortedBy, state, onView, ...table }: ListProps<Row>) {
   const { caption, rows, columns } = table;
+  const { view, item = '' } = state.route;
   const chosen = view.lists[name];
   const sort = useMemo(() => chosen ?? { key: sortedBy, isDescending: true }, [chosen, sortedBy]);
   const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
@@ -217,7 +208,7 @@ function List<Row>({ name, sortedBy, view, onView, of, ...table }: NamedListProp
     <>
       <div class="table-tools">
         <h4>{caption}</h4>
-        <CsvButton name={`${caption} ${of}`} columns={columns} rows={shown} />
+        <CsvButton name={`${caption} ${item}`} columns={columns} rows={shown} />
       </div>
       <DataTable
         {...table}

@@ -3,14 +3,15 @@ import { useCallback, useMemo, useRef } from 'preact/hooks';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import type { ChartSpec } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
+import { Time } from './explanations.tsx';
 import { CsvButton } from './filtered-table.tsx';
 import { formatTime } from './format.ts';
+import { greatest } from './history-points.ts';
 import type { Shown } from './page-state.ts';
 import { DAY_S, HOUR_S, type PastCalls, type PastPoint, type PastState, type PastView, zoomTo } from './past.ts';
 import { createPointColumns } from './past-columns.ts';
 import { PastTables } from './past-tables.tsx';
 import { Choice, KINDS, RangeChoice } from './range-choice.tsx';
-import { Time } from './time.tsx';
 
 const MINUTE_S = 60;
 const BEFORE_DASH = [4, 3];
@@ -19,7 +20,6 @@ const perMinute = (calls: PastCalls | undefined, seconds: number) =>
   calls === undefined ? null : calls.count / (seconds / MINUTE_S);
 
 const CALLS: ChartSpec<PastPoint> = {
-  id: 'past-calls',
   title: 'Calls a minute',
   def: 'past.calls',
   minTop: 1,
@@ -31,7 +31,6 @@ const CALLS: ChartSpec<PastPoint> = {
 };
 
 const DURATIONS: ChartSpec<PastPoint> = {
-  id: 'past-durations',
   title: 'Duration',
   def: 'past.duration',
   minTop: 0.001,
@@ -46,7 +45,6 @@ const DURATIONS: ChartSpec<PastPoint> = {
 };
 
 const ERRORS: ChartSpec<PastPoint> = {
-  id: 'past-errors',
   title: 'Errors',
   def: 'past.errors',
   minTop: 4,
@@ -58,7 +56,6 @@ const ERRORS: ChartSpec<PastPoint> = {
 };
 
 const SESSIONS: ChartSpec<PastPoint> = {
-  id: 'past-sessions',
   title: 'Sessions',
   def: 'past.sessions',
   minTop: 4,
@@ -140,24 +137,18 @@ function PastStack({ past, chosen, isSingle, nowMs, change }: PartProps & { past
 
 /** Of each line the greatest value, as one point. */
 function sumUp(points: readonly PastPoint[]): PastPoint {
-  const most = (values: readonly (number | null | undefined)[]) => {
-    const known = values.filter((value) => value !== null && value !== undefined);
-    return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
-  };
-  const greatest = (calls: readonly (PastCalls | undefined)[]): PastCalls | undefined => {
-    const count = most(calls.map((one) => one?.count));
-    if (count === null) return undefined;
-    return {
-      ...{ count, errors: most(calls.map((one) => one?.errors)) ?? 0 },
-      ...{ p50: most(calls.map((one) => one?.p50)), p95: most(calls.map((one) => one?.p95)), max: null },
-    };
+  const greatestOf = (calls: readonly (PastCalls | undefined)[]): PastCalls | undefined => {
+    const of = (key: keyof PastCalls) => greatest(calls.map((one) => one?.[key]));
+    const count = of('count');
+    return count === null ? undefined : { count, errors: of('errors') ?? 0, p50: of('p50'), p95: of('p95'), max: null };
   };
   const { step = MINUTE_S, seconds = MINUTE_S } = points[0] ?? {};
   return {
     ...{ t: 0, step, seconds },
-    ...{ calls: greatest(points.map(({ calls }) => calls)), before: greatest(points.map(({ before }) => before)) },
-    sessions: most(points.map(({ sessions }) => sessions)) ?? undefined,
-    sessionsBefore: most(points.map(({ sessionsBefore }) => sessionsBefore)) ?? undefined,
+    calls: greatestOf(points.map(({ calls }) => calls)),
+    before: greatestOf(points.map(({ before }) => before)),
+    sessions: greatest(points.map(({ sessions }) => sessions)) ?? undefined,
+    sessionsBefore: greatest(points.map(({ sessionsBefore }) => sessionsBefore)) ?? undefined,
   };
 }
 
@@ -166,8 +157,13 @@ function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastStat
   const nowS = nowMs / 1000;
   const toS = chosen.toS ?? nowS;
   const fromS = toS - chosen.rangeS;
-  const show = (from: number, to: number) => change(zoomTo(chosen, from, to, nowS));
-  const { rangeS } = chosen;
+  const [half, quarter] = [chosen.rangeS / 2, chosen.rangeS / 4];
+  const moves = [
+    { name: 'Earlier', sign: '‹', from: fromS - half, to: toS - half },
+    { name: 'Later', sign: '›', from: fromS + half, to: Math.min(nowS, toS + half) },
+    { name: 'Zoom in', sign: '+', from: fromS + quarter, to: toS - quarter },
+    { name: 'Zoom out', sign: '−', from: fromS - half, to: Math.min(nowS, toS + half) },
+  ];
   return (
     <div class="table-tools past-tools">
       <span class="past-range">
@@ -176,26 +172,11 @@ function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastStat
       </span>
       <fieldset class="choice">
         <legend class="hidden">Move and zoom; or draw a range in a chart</legend>
-        <button type="button" aria-label="Earlier" onClick={() => show(fromS - rangeS / 2, toS - rangeS / 2)}>
-          ‹
-        </button>
-        <button
-          type="button"
-          aria-label="Later"
-          onClick={() => show(fromS + rangeS / 2, Math.min(nowS, toS + rangeS / 2))}
-        >
-          ›
-        </button>
-        <button type="button" aria-label="Zoom in" onClick={() => show(fromS + rangeS / 4, toS - rangeS / 4)}>
-          +
-        </button>
-        <button
-          type="button"
-          aria-label="Zoom out"
-          onClick={() => show(fromS - rangeS / 2, Math.min(nowS, toS + rangeS / 2))}
-        >
-          −
-        </button>
+        {moves.map(({ name, sign, from, to }) => (
+          <button key={name} type="button" aria-label={name} onClick={() => change(zoomTo(chosen, from, to, nowS))}>
+            {sign}
+          </button>
+        ))}
       </fieldset>
       <Compare {...{ chosen, change }} fromS={fromS} />
       {past !== undefined && !past.isOther && past.points.length > 0 && (

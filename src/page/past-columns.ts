@@ -1,7 +1,8 @@
 /** The columns of the tables of the history on disk. */
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import { factorOf, type NameRow, type PastPoint, ratioOf } from './past.ts';
-import type { Column } from './table-model.ts';
+import { number, text } from './table-columns.ts';
+import type { Column, CsvColumn } from './table-model.ts';
 
 /** A smaller change is not marked. */
 const MARKED = 1.2;
@@ -13,29 +14,18 @@ export function formatFactor(factor: number | null): string {
   return `${arrow}×${formatRate(factor)}`;
 }
 
-type Key = Exclude<keyof NameRow, 'name'>;
-
-function column(key: Key, label: string, def: Column<NameRow>['def'], more: Partial<Column<NameRow>> = {}) {
-  const format = key.startsWith('p') ? formatDuration : formatCount;
-  const value = (row: NameRow) => row[key];
-  const text = (row: NameRow) => (row[key] === null ? '–' : format(row[key] as number));
-  return { key, label, def, widthPx: 72, isNumber: true, value, text, ...more };
-}
-
-const NAME: Column<NameRow> = {
-  ...{ key: 'name', label: 'Name', def: 'past.name', widthPx: 180, isNumber: false, isCut: true },
-  value: ({ name }) => name,
-  text: ({ name }) => name,
-};
-
-const ERRORS = column('errors', 'Errors', 'past.errors', { isBad: ({ errors }) => errors > 0, leaves: 3 });
+const NAME: Column<NameRow> = text('name', 'Name', 'past.name', { widthPx: 180 });
+const ERRORS: Column<NameRow> = number('errors', 'Errors', 'past.errors', formatCount, {
+  isBad: ({ errors }) => errors > 0,
+  leaves: 3,
+});
 
 export const NAME_COLUMNS: readonly Column<NameRow>[] = [
   NAME,
-  column('count', 'Calls', 'past.count'),
+  number('count', 'Calls', 'past.count', formatCount),
   ERRORS,
-  column('p50', 'p50', 'past.duration', { leaves: 4 }),
-  column('p95', 'p95', 'past.duration'),
+  number('p50', 'p50', 'past.duration', formatDuration, { leaves: 4 }),
+  number('p95', 'p95', 'past.duration', formatDuration),
 ];
 
 const CHANGE: Column<NameRow> = {
@@ -48,43 +38,36 @@ const CHANGE: Column<NameRow> = {
 export const COMPARED_COLUMNS: readonly Column<NameRow>[] = [
   NAME,
   CHANGE,
-  column('p50', 'p50', 'past.duration', { leaves: 6, isBad: ({ p50, p50Before }) => isMarked(p50, p50Before) }),
-  column('p50Before', 'before', 'past.before', { leaves: 5 }),
-  column('p95', 'p95', 'past.duration', { isBad: ({ p95, p95Before }) => isMarked(p95, p95Before) }),
-  column('p95Before', 'before', 'past.before'),
-  column('count', 'Calls', 'past.count', { leaves: 4 }),
-  column('countBefore', 'before', 'past.before', { leaves: 2 }),
+  number('p50', 'p50', 'past.duration', formatDuration, {
+    leaves: 6,
+    isBad: ({ p50, p50Before }) => isMarked(p50, p50Before),
+  }),
+  number('p50Before', 'before', 'past.before', formatDuration, { leaves: 5 }),
+  number('p95', 'p95', 'past.duration', formatDuration, { isBad: ({ p95, p95Before }) => isMarked(p95, p95Before) }),
+  number('p95Before', 'before', 'past.before', formatDuration),
+  number('count', 'Calls', 'past.count', formatCount, { leaves: 4 }),
+  number('countBefore', 'before', 'past.before', formatCount, { leaves: 2 }),
   ERRORS,
-  column('errorsBefore', 'before', 'past.before', { leaves: 1 }),
+  number('errorsBefore', 'before', 'past.before', formatCount, { leaves: 1 }),
 ];
 
 function isMarked(now: number | null, before: number | null): boolean {
   return (ratioOf(now, before) ?? 0) >= MARKED;
 }
 
+const KEYS = ['count', 'errors', 'p50', 'p95', 'max'] as const;
+
 /** For a CSV file of the charts. */
-export function createPointColumns(isCompared: boolean): readonly Column<PastPoint>[] {
-  const numbers: readonly (readonly [label: string, value: (point: PastPoint) => number | null | undefined])[] = [
-    ...KEYS.map((key) => [key, ({ calls }: PastPoint) => calls?.[key]] as const),
-    ['sessions', ({ sessions }) => sessions],
-    ...(isCompared ? KEYS.map((key) => [`${key} before`, ({ before }: PastPoint) => before?.[key]] as const) : []),
-    ...(isCompared ? [['sessions before', ({ sessionsBefore }: PastPoint) => sessionsBefore] as const] : []),
+export function createPointColumns(isCompared: boolean): readonly CsvColumn<PastPoint>[] {
+  const now: readonly CsvColumn<PastPoint>[] = [
+    { label: 'time', value: ({ t }) => t, csv: ({ t }) => new Date(t * 1000).toISOString() },
+    ...KEYS.map((key) => ({ label: key, value: ({ calls }: PastPoint) => calls?.[key] ?? null })),
+    { label: 'sessions', value: ({ sessions }) => sessions ?? null },
   ];
+  if (!isCompared) return now;
   return [
-    {
-      ...{ key: 'time', label: 'time', def: 'past.calls', widthPx: 0, isNumber: false },
-      value: ({ t }) => t,
-      text: ({ t }) => String(t),
-      csv: ({ t }) => new Date(t * 1000).toISOString(),
-    },
-    ...numbers.map(([label, value]) => {
-      const shown = (point: PastPoint) => value(point) ?? null;
-      return {
-        ...{ key: label, label, def: 'past.calls' as const, widthPx: 0, isNumber: true },
-        ...{ value: shown, text: (point: PastPoint) => String(shown(point) ?? '') },
-      };
-    }),
+    ...now,
+    ...KEYS.map((key) => ({ label: `${key} before`, value: ({ before }: PastPoint) => before?.[key] ?? null })),
+    { label: 'sessions before', value: ({ sessionsBefore }) => sessionsBefore ?? null },
   ];
 }
-
-const KEYS = ['count', 'errors', 'p50', 'p95', 'max'] as const;

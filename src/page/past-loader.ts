@@ -1,6 +1,6 @@
 /** Requests what the charts show of the history on disk, when the reader has chosen it, and again each minute. */
 import type { Answer, Api } from './api.ts';
-import type { Mark } from './live-data.ts';
+import { type Columns, type Mark, parseRows } from './live-data.ts';
 import { readNowMs, type Store } from './page-state.ts';
 import {
   joinSteps,
@@ -12,7 +12,6 @@ import {
   selectQuery,
 } from './past.ts';
 import { formatAdminPath } from './poller.ts';
-import { type Columns, parseRows } from './rows.ts';
 
 interface MarkOnDisk {
   readonly time: string;

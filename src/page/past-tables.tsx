@@ -47,18 +47,14 @@ export function PastTables(props: PastTablesProps) {
             {...props}
             name="names"
             caption="Calls by name"
-            rows={isCompared ? names : calledNow(names)}
+            // The port also sends those with calls in the time before only.
+            rows={isCompared ? names : names.filter(({ count, errors }) => count + errors > 0)}
             isCompared={isCompared}
           />
         </section>
       )}
     </>
   );
-}
-
-/** The port also sends those with calls in the time before only. */
-function calledNow(names: readonly NameRow[]): readonly NameRow[] {
-  return names.filter(({ count, errors }) => count + errors > 0);
 }
 
 function SlowerTable({ slower, ...props }: PastTablesProps & { slower: SlowerNames }) {

@@ -1,5 +1,6 @@
 /** What the charts show of the history on disk, from the address to the points. Pure: no requests, no clock. */
 import type { CallKind } from './chart-specs.ts';
+import { greatest } from './history-points.ts';
 import type { Mark, TableKind } from './live-data.ts';
 import type { Timed } from './plot.ts';
 
@@ -47,17 +48,11 @@ export interface PastPoint extends Timed {
 }
 
 /** A row of `history/names` and `history/slower`. */
-export interface NameRow {
-  readonly name: string;
-  readonly count: number;
-  readonly errors: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly countBefore: number;
-  readonly errorsBefore: number;
-  readonly p50Before: number | null;
-  readonly p95Before: number | null;
-}
+export type NameRow = { readonly name: string } & NameCalls & {
+    readonly [Key in keyof NameCalls as `${Key}Before`]: NameCalls[Key];
+  };
+
+type NameCalls = Omit<PastCalls, 'max'>;
 
 export interface SlowerNames {
   readonly from: string;
@@ -74,7 +69,7 @@ interface Opened {
 }
 
 /** What is requested. It is requested again when `key` has changed. */
-export interface PastQuery {
+export interface PastQuery extends Pick<PastView, 'shiftS' | 'sinceS'> {
   readonly key: string;
   readonly application: string;
   /** As in the metrics. */
@@ -82,8 +77,6 @@ export interface PastQuery {
   readonly isSingle: boolean;
   readonly fromS: number;
   readonly toS: number;
-  readonly shiftS: number | undefined;
-  readonly sinceS: number | undefined;
 }
 
 export interface PastState {
@@ -200,6 +193,5 @@ export function ratioOf(now: number | null, before: number | null): number | nul
 
 /** The greater of both ratios. */
 export function factorOf({ p50, p95, p50Before, p95Before }: NameRow): number | null {
-  const known = [ratioOf(p50, p50Before), ratioOf(p95, p95Before)].filter((ratio) => ratio !== null);
-  return known.length === 0 ? null : Math.max(...known);
+  return greatest([ratioOf(p50, p50Before), ratioOf(p95, p95Before)]);
 }

@@ -11,10 +11,8 @@ export interface Timed {
   readonly t: number;
 }
 
-/** What moves the cursor of all charts to a moment; undefined hides it. */
-export interface Pointer {
-  point(t: number | undefined): void;
-}
+/** What moves the cursor of all charts. */
+export type Pointer = Pick<Plot<unknown>, 'point'>;
 
 export interface PlotOptions<Point> {
   readonly spec: ChartSpec<Point>;
@@ -49,7 +47,7 @@ const MIN_DRAWN_PX = 4;
 const DAY_S = 86_400;
 export const FONT = '11px system-ui, sans-serif';
 
-export class Plot<Point> implements Pointer {
+export class Plot<Point> {
   readonly #spec: ChartSpec<Point>;
   readonly #plot: uPlot;
   #marks: readonly Mark[] = [];
@@ -77,6 +75,7 @@ export class Plot<Point> implements Pointer {
     this.#plot.setSize({ width, height });
   }
 
+  /** Moves the cursor to a moment; undefined hides it. */
   point(t: number | undefined): void {
     const left = t === undefined ? -10 : this.#plot.valToPos(t, 'x');
     this.#plot.setCursor({ left, top: t === undefined ? -10 : 1 });
@@ -180,7 +179,7 @@ function findSinglePoints({ data }: uPlot, series: number): number[] {
 }
 
 /** `5 ms` from `5.00 ms`: an axis has round numbers. */
-function withoutZeros(text: string): string {
+export function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
 }
 

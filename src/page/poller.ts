@@ -3,7 +3,17 @@
  * overlap: the next is scheduled when the last has ended, so a slow connection queues no requests.
  */
 import type { Api } from './api.ts';
-import type { ItemDetails, Live, MetricsDocument, SingleCall, TableKind, VerdictRule } from './live-data.ts';
+import {
+  type Columns,
+  type ItemDetails,
+  type Live,
+  type MetricsDocument,
+  parseCalls,
+  parseRows,
+  type SingleCall,
+  type TableKind,
+  type VerdictRule,
+} from './live-data.ts';
 import {
   isOtherProcess,
   type PageState,
@@ -14,7 +24,6 @@ import {
   withoutLive,
 } from './page-state.ts';
 import { formatSegment, PERSONAL_TABLES } from './route.ts';
-import { type Columns, parseCalls, parseRows } from './rows.ts';
 
 const PERIOD_MS = 2_000;
 

@@ -38,7 +38,7 @@ export function RangeChoice({ live, current, past = NOTHING_CHOSEN, onView }: Ra
   return <Choice name="Time range" value={current} choices={choices} onChoose={choose} />;
 }
 
-export interface Choosable<Value> {
+interface Choosable<Value> {
   readonly value: Value;
   readonly name: string;
 }

@@ -29,7 +29,7 @@ export function parseRoute(hash: string): Route {
   const [application, table, item] = path.split('/').map((part) => decode(part));
   const kind = TABLE_KINDS.find((known) => known === table) ?? 'rpc';
   return {
-    application: application === undefined || application === '' ? undefined : fromSegment(application),
+    application: application === '' ? undefined : application === ROOT ? '' : application,
     table: kind,
     item: item === '' || WITHOUT_ITEMS.has(kind) ? undefined : item,
     view: parseView(new URLSearchParams(query)),
@@ -92,10 +92,6 @@ function formatSort({ key, isDescending }: Sort): string {
 /** The name of an application in the paths below `live/`. */
 export function formatSegment(application: string): string {
   return application === '' ? ROOT : application;
-}
-
-function fromSegment(segment: string): string {
-  return segment === ROOT ? '' : segment;
 }
 
 function decode(part: string): string {

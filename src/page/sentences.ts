@@ -2,17 +2,17 @@
 import { formatCount, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
 import { errorsOf } from './history-points.ts';
-import type { Jvm, Live, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
+import type { Live, RecentCount } from './live-data.ts';
 import type { PageState, Shown } from './page-state.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
-export interface Sentence {
+interface Sentence {
   readonly tone: Tone;
   readonly text: string;
 }
 
-export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
+function isLeaving({ state, stopLeftSeconds }: Live): boolean {
   return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
 }
 
@@ -49,7 +49,7 @@ function describeLifecycle(live: Live): Sentence[] {
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
-export function describeUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
+function describeUpstream({ state, since, reason, tlsFault }: Live['upstream'], nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
@@ -75,12 +75,12 @@ function describeAlerts(alerts: Live['alerts'], nowMs: number): Sentence[] {
   return [...silent, ...failing];
 }
 
-function describeCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
+function describeCertificate({ section, days, warning }: Live['certificates'][number]): Sentence[] {
   if (warning === null) return [];
   return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
 
-export function describeJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
+function describeJvm({ state, source, since, reason }: Live['jvm'], nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'available') {
@@ -122,6 +122,21 @@ function formatWere(count: number, noun: string): string {
 
 function withStop(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;
+}
+
+/** Sentences that describe changes. */
+export function listChanges(before: PageState, now: PageState, nowMs: number): string[] {
+  const news: string[] = [];
+  if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');
+  if (now.restartedAtMs !== undefined && now.restartedAtMs !== before.restartedAtMs) {
+    news.push(`The sidecar was restarted at ${formatTime(now.restartedAtMs, nowMs)}.`);
+  }
+  const [old, live] = [before.live, now.live];
+  if (old === undefined || live === undefined) return news;
+  if (old.upstream.state !== live.upstream.state) news.push(describeUpstream(live.upstream, nowMs).text);
+  if (old.jvm.state !== live.jvm.state) news.push(describeJvm(live.jvm, nowMs).text);
+  if (!isLeaving(old) && isLeaving(live)) news.push('The sidecar is draining.');
+  return news;
 }
 
 export type NewsSources = Pick<Shown, 'live' | 'application' | 'points' | 'nowMs'> & Pick<PageState, 'restartedAtMs'>;

@@ -1,12 +1,11 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
-import { explained } from './explanations.tsx';
+import { explained, Time } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { Subject, Verdict, VerdictRule } from './live-data.ts';
 import type { Connection, PageState, Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
 import { describeSituation, explainTraffic, type Tone } from './sentences.ts';
-import { Time } from './time.tsx';
 
 const SUBJECTS: Readonly<Record<Subject, { readonly label: string; readonly tone: Tone }>> = {
   server: { label: 'Server', tone: 'bad' },

@@ -2,18 +2,8 @@
 import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatPercent, formatRate, formatShare } from '../base/figures.ts';
 import { describeConnection, describeUser, formatFailed, formatTime, formatUtc } from './format.ts';
-import type { SessionCall, SessionObject } from './item-facts.ts';
-import type {
-  CallerRow,
-  CallRow,
-  ConnectionType,
-  ObjectRow,
-  PathRow,
-  SessionRow,
-  SingleCallRow,
-  Target,
-  TargetCounts,
-} from './live-data.ts';
+import type { SessionRows } from './item-facts.ts';
+import type { CallerRow, CallRow, ConnectionType, RowsOf, SessionRow, SingleCallRow, Target } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
 /** Steps of 5 s in one count of a spark line. */
@@ -45,7 +35,7 @@ export const CALL_COLUMNS: readonly Column<CallRow>[] = [
   },
 ];
 
-export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
+export const OBJECT_COLUMNS: readonly Column<RowsOf['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
   subscriptions({ leaves: 2 }),
   number('values', 'Values', 'object.values', formatCount, { leaves: 1 }),
@@ -62,7 +52,7 @@ export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
   failed('session.errors', ({ requests }) => requests),
 ];
 
-export const PATH_COLUMNS: readonly Column<PathRow>[] = [
+export const PATH_COLUMNS: readonly Column<RowsOf['unclassified'][number]>[] = [
   text('path', 'Path', 'path.name'),
   number('count', 'Requests', 'path.count', formatCount, { widthPx: 92 }),
   number('p95', 'p95', 'path.p95', formatDuration),
@@ -104,7 +94,7 @@ export const TARGET_COLUMNS: readonly Column<Target>[] = [
 ];
 
 /** Null without a call. */
-function shareOf({ met, missed }: TargetCounts): number | null {
+function shareOf({ met, missed }: Target['month']): number | null {
   return met + missed === 0 ? null : met / (met + missed);
 }
 
@@ -113,7 +103,7 @@ function formatShareOrNone(share: number | null): string {
 }
 
 /** `98 % (98 of 100)`. */
-function formatShareOf({ met, missed }: TargetCounts): string {
+function formatShareOf({ met, missed }: Target['month']): string {
   const share = shareOf({ met, missed });
   return share === null ? '–' : `${formatShare(share)} (${formatCount(met)} of ${formatCount(met + missed)})`;
 }
@@ -192,7 +182,7 @@ export const OBSERVER_COLUMNS: readonly Column<CallerRow>[] = [
   number('count', 'Values', 'object.values', formatCount),
 ];
 
-export const SESSION_CALL_COLUMNS: readonly Column<SessionCall>[] = [
+export const SESSION_CALL_COLUMNS: readonly Column<SessionRows['calls'][number]>[] = [
   text('name', 'Name', 'call.name'),
   text('kind', 'Kind', 'call.name', { leaves: 1, widthPx: 64 }),
   number('count', 'Calls', 'call.count', formatCount),
@@ -201,15 +191,15 @@ export const SESSION_CALL_COLUMNS: readonly Column<SessionCall>[] = [
   failed('session.errors', ({ count }) => count),
 ];
 
-export const SESSION_OBJECT_COLUMNS: readonly Column<SessionObject>[] = [
+export const SESSION_OBJECT_COLUMNS: readonly Column<SessionRows['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
   subscriptions({ leaves: 1 }),
   number('values', 'Values', 'object.values', formatCount),
 ];
 
 /** E.g. `ok 200, too late`. */
-function describeOutcome({ status, outcome = '', isLate }: SingleCallRow): string {
-  return `${outcome.replace('_', ' ')}${status ? ` ${status}` : ''}${isLate ? ', too late' : ''}`;
+function describeOutcome({ status, outcome, isLate }: SingleCallRow): string {
+  return `${(outcome ?? '').replace('_', ' ')}${status ? ` ${status}` : ''}${isLate ? ', too late' : ''}`;
 }
 
 /** What differs from the other columns of the same kind. */
@@ -230,14 +220,19 @@ function subscriptions<Row extends { readonly subscriptions: number }>(more?: Mo
 /** The members of a row whose value is a `Value`. */
 type KeyFor<Row, Value> = { [Key in keyof Row]: Row[Key] extends Value ? Key : never }[keyof Row] & string;
 
-function text<Row>(key: KeyFor<Row, string | null>, label: string, def: DefinitionKey, more?: More<Row>): Column<Row> {
+export function text<Row>(
+  key: KeyFor<Row, string | null>,
+  label: string,
+  def: DefinitionKey,
+  more?: More<Row>,
+): Column<Row> {
   const value = (row: Row) => row[key] as string | null;
   const column = { key, label, def, widthPx: TEXT_PX, isCut: true, isNumber: false };
   return { ...column, value, text: (row) => value(row) ?? '(unknown)', ...more };
 }
 
 /** `format` must accept null where the member may be null. */
-function number<Row>(
+export function number<Row>(
   key: KeyFor<Row, number | null>,
   label: string,
   def: DefinitionKey,

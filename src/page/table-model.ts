@@ -2,8 +2,6 @@
 import type { DefinitionKey } from '../base/definitions.ts';
 import type { PastView } from './past.ts';
 
-export type SortValue = string | number | null;
-
 export interface Column<Row> {
   readonly key: string;
   readonly label: string;
@@ -15,7 +13,7 @@ export interface Column<Row> {
   readonly isCut?: boolean;
   /** When room is short, columns leave in this order, 1 first; a column without it stays. The first column never leaves. */
   readonly leaves?: number;
-  value(row: Row): SortValue;
+  value(row: Row): string | number | null;
   /** `nowMs`: times of another day have their date. */
   text(row: Row, nowMs: number): string;
   /** The text in the details of a row, if it is longer than in the cell. */
@@ -25,6 +23,8 @@ export interface Column<Row> {
   /** Whether to highlight the cell as a fault. */
   isBad?(row: Row): boolean;
 }
+
+export type CsvColumn<Row> = Pick<Column<Row>, 'label' | 'value' | 'csv'>;
 
 export interface Sort {
   readonly key: string;
@@ -82,7 +82,10 @@ export function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row
   const column = columns.find(({ key }) => key === sort.key) ?? columns[0];
   if (column === undefined) return rows;
   // Each value is computed once: sorting compares a hundred thousand times.
-  const keyed = rows.map((row) => ({ row, value: normalizeSortKey(column.value(row)) }));
+  const keyed = rows.map((row) => {
+    const value = column.value(row);
+    return { row, value: typeof value === 'string' ? value.toLowerCase() : value };
+  });
   const sign = sort.isDescending ? -1 : 1;
   keyed.sort((a, b) => {
     if (a.value === b.value) return 0;
@@ -138,15 +141,11 @@ const WIDE_CHARS = /[\u1100-\uffff]/g;
 const NARROW_EM = 0.6;
 const WIDE_EM = 1.1;
 
-export interface SplitText {
-  readonly start: string;
-  readonly end: string;
-  /** An upper limit of the end's width, in the size of the font. */
-  readonly endEm: number;
-}
-
-/** Where to split a text whose start may be cut: before its last word, never within a character. */
-export function splitForCut(text: string): SplitText {
+/**
+ * Where to split a text whose start may be cut: before its last word, never within a character. `endEm`: an upper limit
+ * of the end's width, in the size of the font.
+ */
+export function splitForCut(text: string) {
   if (text.length <= UNCUT_CHARS) return { start: text, end: '', endEm: 0 };
   const word = LAST_WORD.exec(text)?.[0] ?? '';
   // A letter keeps its marks.
@@ -166,17 +165,8 @@ export function sliceRows(count: number, rowPx: number, topPx: number, heightPx:
   return { first: Math.max(0, visible - OVERSCAN_ROWS), end: Math.min(count, end + OVERSCAN_ROWS) };
 }
 
-/** The first sort of a column: numbers descending, names ascending. */
-export function firstSort<Row>(column: Column<Row>): Sort {
-  return { key: column.key, isDescending: column.isNumber };
-}
-
-function normalizeSortKey(value: SortValue): SortValue {
-  return typeof value === 'string' ? value.toLowerCase() : value;
-}
-
 /** The rows as RFC 4180, with all columns; times are ISO 8601, other values as they are sorted. */
-export function formatCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+export function formatCsv<Row>(columns: readonly CsvColumn<Row>[], rows: readonly Row[]): string {
   const lines = rows.map((row) => columns.map((column) => column.csv?.(row) ?? String(column.value(row) ?? '')));
   return [columns.map(({ label }) => label), ...lines].map((line) => `${line.map(quote).join(',')}\r\n`).join('');
 }

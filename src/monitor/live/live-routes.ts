@@ -25,9 +25,8 @@ import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitore
 import { negotiateCoding } from '../negotiate.ts';
 import { sendPieces } from '../send.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
-import { renderName, renderSession } from './item-document.ts';
 import { renderLive } from './live-document.ts';
-import { readCalls, readObjects, readSessions, renderTable } from './live-tables.ts';
+import { readCalls, readObjects, readSessions, renderName, renderSession, renderTable } from './live-tables.ts';
 
 /** Path segment of the application without a name. */
 const ROOT = '-';

@@ -74,7 +74,7 @@ describeInChromium('the live page with history.file', (chromium) => {
     expect(await legend(live, 'calls').innerText()).not.toContain('before');
 
     await page.getByLabel('Compare with').selectOption('the day before');
-    await expect.poll(() => legend(live, 'durations').innerText()).toMatch(/p95 before\s+[\d.]+ ms/);
+    await expect.poll(() => legend(live, 'duration').innerText()).toMatch(/p95 before\s+[\d.]+ ms/);
     const names = live.table('Calls by name');
     await expect.poll(() => names.locator('tbody th').allInnerTexts()).toContain('rpc.E.Pump.Start');
     const [first] = await names.locator('tbody tr:not(.space)').allInnerTexts();
@@ -145,7 +145,7 @@ describeInChromium('the live page with history.file', (chromium) => {
     expect(await violationsOf(live.page)).toEqual([]);
     await slower.getByRole('link', { name: 'rpc.E.Pump.Start' }).click();
     await live.seeHeading('E.Pump.Start');
-    await expect.poll(() => legend(live, 'durations').innerText()).toMatch(/p95\s+[\d.]+ ms/);
+    await expect.poll(() => legend(live, 'duration').innerText()).toMatch(/p95\s+[\d.]+ ms/);
   });
 
   it.skipIf(NO_SQLITE)('takes at most 20 ms of script for an update with 500 names', { timeout: 120_000 }, async () => {

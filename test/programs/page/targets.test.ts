@@ -22,7 +22,7 @@ const TARGETS = [
   target('E.Alarm.Confirm', { share: 1, month: { met: 40, missed: 0 }, allowanceUsed: null }),
   target('E.New', { month: { met: 0, missed: 0 }, allowanceUsed: 0, hour: [null] }),
 ];
-const told = (targets: readonly Target[]) =>
+const told = (targets: Target[]) =>
   live({
     applications: [
       application(

@@ -1,12 +1,5 @@
 /** Sample answers of the port, for tests of the page. */
-import type {
-  HistoryPoint,
-  Live,
-  LiveApplication,
-  MinuteOfCalls,
-  StepCalls,
-  Verdict,
-} from '../../../src/page/live-data.ts';
+import type { HistoryPoint, Live, LiveApplication, StepCalls, Verdict } from '../../../src/page/live-data.ts';
 
 export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
 const STEP_S = 5;
@@ -44,7 +37,10 @@ export const FINE: Verdict = {
   text: 'No sign of trouble with the server, the network or a client: 120 calls in the last minute, none failed, p95 of RPCs 20.0 ms.',
 };
 
-const NO_CALLS: MinuteOfCalls = { ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 };
+const NO_CALLS: LiveApplication['minute'] = {
+  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+  ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
+};
 
 export function application(
   points: readonly HistoryPoint[] = [],

@@ -10,7 +10,7 @@ import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../src/metrics/statistics.ts';
 import { renderMetrics } from '../../../src/monitor/dropwizard/render.ts';
 import type { LiveSession, Monitored, MonitoredApplication, MonitoredLive } from '../../../src/monitor/monitored.ts';
-import { parseRows } from '../../../src/page/rows.ts';
+import { parseRows } from '../../../src/page/live-data.ts';
 import { available, createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';

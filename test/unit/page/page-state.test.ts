@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { listChanges } from '../../../src/page/announcer.tsx';
 import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
 import { formatRoute, keepRange, parseRoute, type Route } from '../../../src/page/route.ts';
+import { listChanges } from '../../../src/page/sentences.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
 const START = createInitialState(parseRoute(''));

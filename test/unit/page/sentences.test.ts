@@ -1,7 +1,7 @@
 /** The sentences below the verdict: the state of the upstream, the JVM and the sidecar, and why a page is empty. */
 import { expect, it } from 'vitest';
 import { formatTime } from '../../../src/page/format.ts';
-import type { Live, Outside } from '../../../src/page/live-data.ts';
+import type { Live } from '../../../src/page/live-data.ts';
 import { describeSituation, explainTraffic, type NewsSources } from '../../../src/page/sentences.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
@@ -137,7 +137,7 @@ const NEED_A_ROLE = 'their paths need the role sessions.';
 const MEASURING =
   'info: Measuring began 3 s ago: the charts fill from the right, and figures of the last minute cover less than one.';
 
-const outside = (differences: Partial<Outside>): Partial<Live> => {
+const outside = (differences: Partial<Live['outside']>): Partial<Live> => {
   const segments = [
     { segment: 'plant', requests: 3 },
     { segment: 'manager', requests: 1 },
