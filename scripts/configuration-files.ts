@@ -94,21 +94,17 @@ function defaultOf(schema: z.core.$ZodType): unknown {
   return z.toJSONSchema(schema, { io: 'input' }).default;
 }
 
-/**
- * One table for the keys outside sections, and one for each section. A key with `*` takes a restart. A group with the keys of an
- * earlier one, such as `monitor.tls` of `listen.tls`, has one row.
- */
+/** One table for the keys outside sections, and one for each section. A key with `*` takes a restart. */
 function formatTables(): string {
   const keys = listKeys();
-  const groups = new Map<string, string>();
   // `forwarded` is a key and a section.
   const sections = [...new Set(keys.filter(({ path }) => path.length > 1).map(({ path: [section = ''] }) => section))];
   const top = keys.filter(({ path: [name = ''] }) => !sections.includes(name));
   const tables = sections.map((name) => {
     const own = keys.filter(({ path }) => path[0] === name);
-    return [`### \`${name}\``, ...toSectionTexts(own), formatTable(own, groups)].join('\n\n');
+    return [`### \`${name}\``, ...toSectionTexts(own), formatTable(own)].join('\n\n');
   });
-  return [formatTable(top, groups), ...tables].join('\n\n');
+  return [formatTable(top), ...tables].join('\n\n');
 }
 
 /** The descriptions of a section and of its subsections. */
@@ -122,35 +118,16 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
     });
 }
 
-function formatTable(keys: readonly Key[], groups: Map<string, string>): string {
-  const groupOf = ({ path }: Key) => path.slice(0, -1).join('.');
-  const toRow = (key: Key) => `| \`${key.path.join('.')}\`${toCells(key)} |`;
-  const rows = new Map<Key, string>();
-  for (const group of new Set(keys.map(groupOf))) {
-    const own = keys.filter((key) => groupOf(key) === group);
-    const cells = own.map((key) => key.path.at(-1) + toCells(key)).join('\n');
-    const same = groups.get(cells);
-    const [first] = own;
-    if (same === undefined || first === undefined) {
-      groups.set(cells, group);
-      for (const key of own) rows.set(key, toRow(key));
-    } else {
-      const names = own.map(({ path }) => (path === first.path ? path.join('.') : `.${path.at(-1)}`));
-      rows.set(first, `| ${names.map((name) => `\`${name}\``).join(', ')} | | As those of \`${same}\`. |`);
-    }
-  }
-  const inOrder = keys.flatMap((key) => rows.get(key) ?? []);
-  return ['| Key | Default | Meaning |', '|---|---|---|', ...inOrder].join('\n');
-}
-
-/** What follows the name of a key in its row. */
-function toCells({ path, reload }: Key): string {
-  const schema = schemaAt(path) ?? configSchema;
-  const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
-  const shown =
-    byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
-  const mark = reload === 'restart' ? '*' : '';
-  return `${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')}`;
+function formatTable(keys: readonly Key[]): string {
+  const rows = keys.map(({ path, reload }) => {
+    const schema = schemaAt(path) ?? configSchema;
+    const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
+    const shown =
+      byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
+    const mark = reload === 'restart' ? '*' : '';
+    return `| \`${path.join('.')}\`${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')} |`;
+  });
+  return ['| Key | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

@@ -1,14 +1,7 @@
 /** The files, and the parts of files, that `npm run generate` writes. test/unit/generated.test.ts fails when one differs. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import {
-  CALL_FIELDS,
-  DEFINITIONS,
-  type Definition,
-  type DefinitionKey,
-  NOTES,
-  SESSION_FIELDS,
-} from '../src/base/definitions.ts';
+import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from '../src/base/definitions.ts';
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
 import { configurationFiles } from './configuration-files.ts';
 import { metricFiles } from './metric-files.ts';
@@ -71,80 +64,20 @@ function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): 
   return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
 }
 
-/** Terms that share a row: the section in the text explains them, or they say it themselves. The page has a sentence on each. */
-const SHARED: readonly (readonly [text: string, keys: readonly DefinitionKey[]])[] = [
-  [
-    'As in [the JSON](#what-is-there).',
-    [
-      'now.sessions',
-      'call.name',
-      'call.count',
-      'call.rate',
-      'call.p50',
-      'call.p99',
-      'timer.window',
-      'timer.m1',
-      'session.timer',
-      'object.subscriptions',
-      'object.values',
-      'object.rate',
-    ],
-  ],
-  ['As [the server’s capacity](jvm.md#the-servers-capacity).', ['chart.threads', 'chart.processors']],
-  [
-    'As [a target](#targets) says.',
-    [
-      'target.name',
-      'target.within',
-      'target.share',
-      'target.minute',
-      'target.month',
-      'target.used',
-      'target.state',
-      'target.hour',
-    ],
-  ],
-  [
-    'As they say.',
-    [
-      'item.duration',
-      'item.values',
-      'past.errors',
-      'past.sessions',
-      'past.name',
-      'past.count',
-      'past.before',
-      'caller.calls',
-      'caller.share',
-      'caller.errors',
-      'object.name',
-      'session.connection',
-      'table.count',
-      'single.name',
-      'path.count',
-    ],
-  ],
-];
-
 /** Terms whose sentence is that of a field have no row of their own, since the tables of fields have it. */
 function pageTable(): Generated {
   const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
   const definitions = Object.values<Definition>(DEFINITIONS);
-  const shared = SHARED.map(([text, keys]) => [text, keys.map((key): Definition => DEFINITIONS[key])] as const);
-  const isShared = (definition: Definition) => shared.some(([, some]) => some.includes(definition));
   const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
   const rows = definitions
-    .filter((definition) => !isField(definition) && !isShared(definition))
+    .filter((definition) => !isField(definition))
     .map(({ term, text, notes = [] }) => {
       const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
       return `| ${term} | ${[text, ...shorts].join(' ')} |`;
     });
-  const termsOf = (some: readonly Definition[]) => [...new Set(some.map(({ term }) => term))].join('; ');
+  const terms = definitions.filter(isField).map(({ term }) => term);
   const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
-  const last = [
-    `| ${termsOf(definitions.filter(isField))} | The fields of ${links}. |`,
-    ...shared.map(([text, some]) => `| ${termsOf(some)} | ${text} |`),
-  ];
-  const text = ['| On the page | Is |', '|---|---|', ...rows, ...last].join('\n');
+  const last = `| ${[...new Set(terms)].join(', ')} | The fields of ${links}. |`;
+  const text = ['| On the page | Is |', '|---|---|', ...rows, last].join('\n');
   return { file: 'docs/statistics.md', marker: 'page', text };
 }

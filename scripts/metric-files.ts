@@ -79,19 +79,13 @@ function wordsOf(before: Form, after: Form): readonly string[] {
   return [...type, ...changed(before.labels, after.labels), ...changed(before.bounds, after.bounds)];
 }
 
-/** Metrics of this version do not say since when they are there; the document does. */
-const FIRST_VERSION = '0.1.0';
-/** Types that a name does not tell. */
-const SAID_TYPES: readonly string[] = ['histogram', 'summary'];
-
 function metricsTable(list: MetricList): string {
-  const rows = FAMILIES.map(({ name, labels, help, type }) => {
+  const rows = FAMILIES.map((family) => {
+    const { name, labels, help, type } = family;
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-    const since = list[name]?.since ?? FIRST_VERSION;
-    const said = SAID_TYPES.includes(type) ? ` A ${type}.` : '';
-    return `| \`${name}${names}\` | ${help}${said}${since === FIRST_VERSION ? '' : ` Since ${since}.`} |`;
+    return `| \`${name}${names}\` | ${type} | ${formOf(family).unit} | ${list[name]?.since} | ${help} |`;
   });
-  return ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
+  return ['| Metric | Type | Unit | Since | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
 }
 
 /** Histograms with the same bounds share a row. */
