@@ -48,7 +48,7 @@ describeInChromium('the start page', (chromium) => {
   const names = () => told.namesIn('RPCs');
   const textOf = async (selector: string) =>
     (await page.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
-  const legendOf = (chart: string) => textOf(`figure[aria-labelledby="chart-${chart}"] .legend li`);
+  const legendOf = (chart: string) => textOf(`figure[aria-labelledby="chart-chart-${chart}"] .legend li`);
   const inView = (selector: string) =>
     page.locator(selector).evaluate((element) => {
       const { top, bottom } = element.getBoundingClientRect();
