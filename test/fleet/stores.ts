@@ -35,7 +35,7 @@ export interface GroupReading {
 /** Both answer the same queries at the same paths. */
 export class Store {
   readonly name: StoreName;
-  /** The store, and what evaluates the rules if that is another process. */
+  /** The store; of VictoriaMetrics also vmalert, which evaluates the rules. */
   readonly children: readonly ChildProcess[];
   readonly #origin: string;
   readonly #ofRules: string;
