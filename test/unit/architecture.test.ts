@@ -106,6 +106,9 @@ it('the page imports no room but the files that run anywhere, and two packages t
   const foreign = ofPage.filter((to) => !to.startsWith('page/') && !allowed.includes(to));
   expect(ofPage.length).toBeGreaterThan(20);
   expect(foreign).toEqual([]);
+  // The compiler knows Node's globals, for the types of the page's data; a browser has none.
+  const ofNode = /(?<![\w'.])(?:process|Buffer|global|setImmediate|require) *[.([]/;
+  expect(FILES.filter((file) => roomOf(file) === PAGE && ofNode.test(read(file)))).toEqual([]);
   // Types leave no code in the bundle.
   expect(read(PAGE_DATA).replace(/^(?:import|export) type .*$/gm, '')).not.toMatch(/\b(?:from|import) /);
   const others = IMPORTS.filter(({ from, to }) => to.startsWith('page/') && roomOf(from) !== PAGE);
