@@ -1,6 +1,6 @@
 <%@ page session="false" trimDirectiveWhitespaces="true" contentType="application/json; charset=UTF-8"
-    import="java.io.InputStream, java.io.OutputStream, java.nio.charset.StandardCharsets, java.util.Arrays, java.util.Map,
-    jakarta.websocket.*, jakarta.websocket.server.*" %><%--
+    import="java.io.IOException, java.io.InputStream, java.io.OutputStream, java.io.UncheckedIOException,
+    java.nio.charset.StandardCharsets, java.util.Arrays, java.util.Map, jakarta.websocket.*, jakarta.websocket.server.*" %><%--
   The REST interface of a control system's application server, as far as a proxy in front of it can tell:
   calls by name, binary download and upload, archive, objects, login and logout, and the server's own admin paths.
   A JSP, so that a plain Tomcat runs it from source; nothing may stand between its tags, since the answers are octets.
@@ -73,8 +73,16 @@
   public static class Echo extends Endpoint {
     @Override
     public void onOpen(Session session, EndpointConfig config) {
-      session.addMessageHandler(String.class, text -> session.getAsyncRemote().sendText(
-          text.replace("}]", ",\"successful\":true,\"clientId\":\"" + session.getId() + "\"}]")));
+      session.addMessageHandler(String.class, text -> {
+        try {
+          // Not the asynchronous way: a client that has read an answer may ask again before Tomcat has noted that the answer is sent, and
+          // then Tomcat drops the next one.
+          session.getBasicRemote().sendText(
+              text.replace("}]", ",\"successful\":true,\"clientId\":\"" + session.getId() + "\"}]"));
+        } catch (IOException cause) {
+          throw new UncheckedIOException(cause);
+        }
+      });
     }
   }
 
