@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { HeavyWork } from '../../limits/heavy-work.ts';
 import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
-import type { ReadBuffer, ReadBuffers } from '../upstream/read-buffer.ts';
+import type { ReadBuffer, ReadBuffers, ReadListener } from '../upstream/read-buffer.ts';
 import type { TrafficServices } from '../upstream/traffic-services.ts';
 import { keepAlive, type SilenceWatch, type Watched } from './silence-watch.ts';
 import { SocketWriter, type WriteBatch } from './write-batch.ts';
@@ -35,7 +35,7 @@ export interface ClientListener {
 const MAX_UNCONFIRMED = 8;
 
 /** The client's side of a relayed connection: reads, writes, timeouts and the end of its socket. */
-export class ClientLink implements Watched {
+export class ClientLink implements ReadListener, Watched {
   readonly #socket: Socket;
   readonly #reads: ReadBuffer | undefined;
   readonly #listener: ClientListener;
@@ -64,17 +64,17 @@ export class ClientLink implements Watched {
     this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
     if (reads === undefined) socket.on('data', this.#onBytes);
-    else {
-      reads.listener = (memory, length) => {
-        this.#onBytes(memory.subarray(0, length), reads);
-        return true;
-      };
-    }
+    else reads.listener = this;
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
     socket.on('timeout', this.#onTimeout);
     socket.on('error', this.#onError);
     socket.on('close', this.#onClose);
+  }
+
+  onRead(memory: Buffer, length: number, reads: ReadBuffer): boolean {
+    this.#onBytes(memory.subarray(0, length), reads);
+    return true;
   }
 
   get bytesRead(): number {

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import type { HostPort } from '../../config/config.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
-import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
+import { ReadBuffer, type ReadBuffers, type ReadListener } from './read-buffer.ts';
 import type { DialOptions, SharedLookup } from './shared-lookup.ts';
 import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 
@@ -26,7 +26,7 @@ interface ConnectionOptions {
 }
 
 /** One connection to the upstream. It reports to its listener until that leaves it, or it becomes a stream. */
-export class UpstreamConnection {
+export class UpstreamConnection implements ReadListener {
   readonly socket: net.Socket;
   readonly #options: ConnectionOptions;
   readonly #tls: UpstreamTls | undefined;
@@ -97,7 +97,7 @@ export class UpstreamConnection {
       ...dialOptions,
       onread: { buffer: reads.next, callback: reads.onRead },
     });
-    reads.listener = (bytes, length) => this.#onBytes(bytes, length, reads);
+    reads.listener = this;
     reads.use(socket);
     return socket;
   }
@@ -143,10 +143,10 @@ export class UpstreamConnection {
 
   readonly #onData = (bytes: Buffer): void => {
     this.#onAccepted();
-    if (!this.#onBytes(bytes, bytes.length, undefined)) this.socket.pause();
+    if (!this.onRead(bytes, bytes.length, undefined)) this.socket.pause();
   };
 
-  #onBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+  onRead(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
     if (this.#listener !== undefined) return this.#listener.onUpstreamBytes(bytes, length, buffer);
     this.socket.destroy();
     return false;

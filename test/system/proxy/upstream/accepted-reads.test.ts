@@ -29,9 +29,11 @@ async function connect() {
 }
 
 function listen(reads: ReadBuffer, onBytes: (bytes: Buffer) => void): void {
-  reads.listener = (memory, length) => {
-    onBytes(memory.subarray(0, length));
-    return true;
+  reads.listener = {
+    onRead(memory, length) {
+      onBytes(memory.subarray(0, length));
+      return true;
+    },
   };
 }
 
