@@ -4,11 +4,14 @@
  * signals. This file imports nothing, since it runs before the program is loaded.
  */
 
+/** V8's profiler (`--cpu-prof`) takes its samples by SIGPROF: a listener would leave it without any. */
+const PROFILES = /--(?:cpu-)?prof\b/;
+
 /**
  * Signals of faults (e.g. SIGTRAP) are not among them: V8 raises them to end the process. SIGPIPE and SIGXFSZ are ignored
  * by Node itself. Real-time signals are out of Node's reach.
  */
-export const STRAY_SIGNALS = [
+const ALL_STRAY_SIGNALS = [
   'SIGUSR1',
   'SIGUSR2',
   'SIGALRM',
@@ -17,6 +20,8 @@ export const STRAY_SIGNALS = [
   'SIGIO',
   'SIGSTKFLT',
 ] as const satisfies NodeJS.Signals[];
+
+export const STRAY_SIGNALS = ALL_STRAY_SIGNALS.filter((signal) => signal !== 'SIGPROF' || !hasOption(PROFILES));
 
 /** `--inspect`, `--inspect-brk` and `--inspect-wait`; `--inspect-port` alone opens nothing. */
 const OPENS_DEBUGGER = /--inspect(?!-port|-publish)/;
@@ -35,7 +40,7 @@ export function handleStraySignals(): void {
  * still open it.
  */
 export function closeStrayDebugger(): void {
-  if (isDebuggerWanted()) return;
+  if (hasOption(OPENS_DEBUGGER)) return;
   openInspector()?.close();
   let checks = 0;
   const timer = setInterval(() => {
@@ -58,6 +63,6 @@ function openInspector() {
   return inspector?.url() === undefined ? undefined : inspector;
 }
 
-function isDebuggerWanted(): boolean {
-  return [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((option) => OPENS_DEBUGGER.test(option));
+function hasOption(pattern: RegExp): boolean {
+  return [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((option) => pattern.test(option));
 }
