@@ -9,6 +9,8 @@ import { METRICS } from '../src/sidecar/metrics.ts';
 import type { Generated } from './generated.ts';
 
 export const LIST_FILE = 'scripts/metrics.json';
+/** The table does not name it. */
+const FIRST_VERSION = '0.1.0';
 
 /** What queries depend on. */
 export interface Form {
@@ -79,13 +81,16 @@ function wordsOf(before: Form, after: Form): readonly string[] {
   return [...type, ...changed(before.labels, after.labels), ...changed(before.bounds, after.bounds)];
 }
 
+/** The name tells the unit, and the type of counters, infos and gauges; versions are named from the second one on. */
 function metricsTable(list: MetricList): string {
-  const rows = FAMILIES.map((family) => {
-    const { name, labels, help, type } = family;
+  const rows = FAMILIES.map(({ name, type, labels, help }) => {
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-    return `| \`${name}${names}\` | ${type} | ${formOf(family).unit} | ${list[name]?.since} | ${help} |`;
+    const kind = type === 'histogram' || type === 'summary' ? `(${type}) ` : '';
+    const since = list[name]?.since;
+    const version = since === FIRST_VERSION ? '' : ` Since ${since}.`;
+    return `| \`${name}${names}\` | ${kind}${help}${version} |`;
   });
-  return ['| Metric | Type | Unit | Since | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
 }
 
 /** Histograms with the same bounds share a row. */
