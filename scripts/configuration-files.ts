@@ -118,16 +118,33 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
     });
 }
 
+/** Keys of certificates that mean the same in another section share a row. */
 function formatTable(keys: readonly Key[]): string {
-  const rows = keys.map(({ path, reload }) => {
-    const schema = schemaAt(path) ?? configSchema;
-    const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
-    const shown =
-      byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
-    const mark = reload === 'restart' ? '*' : '';
-    return `| \`${path.join('.')}\`${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')} |`;
-  });
-  return ['| Key | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
+  const rows = new Map<string, string[]>();
+  for (const key of keys) {
+    const name = `\`${key.path.join('.')}\`${key.reload === 'restart' ? '*' : ''}`;
+    const cells = isLikeListenTls(key) ? ' | as those of `listen.tls`' : toCells(key);
+    rows.set(cells, [...(rows.get(cells) ?? []), name]);
+  }
+  const lines = [...rows].map(([cells, names]) => `| ${names.join(', ')} | ${cells} |`);
+  return ['| Key | Default | Meaning |', '|---|---|---|', ...lines].join('\n');
+}
+
+function isLikeListenTls(key: Key): boolean {
+  const [section = '', part, name = ''] = key.path;
+  const path = ['listen', 'tls', name];
+  return (
+    section !== 'listen' && part === 'tls' && schemaAt(path) !== undefined && toCells({ ...key, path }) === toCells(key)
+  );
+}
+
+/** Default and meaning. */
+function toCells({ path }: Key): string {
+  const schema = schemaAt(path) ?? configSchema;
+  const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
+  const shown =
+    byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
+  return `${shown} | ${toDocument(metaOf(schema).description ?? '')}`;
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

@@ -64,20 +64,34 @@ function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): 
   return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
 }
 
-/** Terms whose sentence is that of a field have no row of their own, since the tables of fields have it. */
+const FIELDS = 'as [sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
+/** Numbers of the page that other parts of docs/statistics.md define, by their keys. */
+const ELSEWHERE: readonly (readonly [keys: RegExp, text: string])[] = [
+  [
+    /^(?:call\.(?:count|rate|p50|p99|errors)|timer\.\w+)$/,
+    'of the call, as [the fields of a timer](#fields-of-a-timer)',
+  ],
+  [/^object\./, 'as [the numbers of an object](#what-is-there)'],
+  [/^(?:session\.(?:connection|address)|single\.name)$/, FIELDS],
+  [/^target\./, 'see [Targets](#targets)'],
+];
+
+/** Terms whose sentence is that of a field are listed together, since the tables of fields have it. */
 function pageTable(): Generated {
   const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
-  const definitions = Object.values<Definition>(DEFINITIONS);
   const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
-  const rows = definitions
-    .filter((definition) => !isField(definition))
-    .map(({ term, text, notes = [] }) => {
+  const groups = new Map<string, string[]>();
+  const rows: string[] = [];
+  for (const [key, definition] of Object.entries<Definition>(DEFINITIONS)) {
+    const { term, text, notes = [] } = definition;
+    const [, elsewhere] = ELSEWHERE.find(([keys]) => keys.test(key)) ?? [];
+    const place = isField(definition) ? FIELDS : elsewhere;
+    if (place !== undefined) groups.set(place, [...(groups.get(place) ?? []), term]);
+    else {
       const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
-      return `| ${term} | ${[text, ...shorts].join(' ')} |`;
-    });
-  const terms = definitions.filter(isField).map(({ term }) => term);
-  const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
-  const last = `| ${[...new Set(terms)].join(', ')} | The fields of ${links}. |`;
-  const text = ['| On the page | Is |', '|---|---|', ...rows, last].join('\n');
-  return { file: 'docs/statistics.md', marker: 'page', text };
+      rows.push(`- **${term}**: ${[text, ...shorts].join(' ')}`);
+    }
+  }
+  const last = [...groups].map(([place, terms]) => `- **${[...new Set(terms)].join('; ')}**: ${place}.`);
+  return { file: 'docs/statistics.md', marker: 'page', text: [...rows, ...last].join('\n') };
 }
