@@ -15,14 +15,16 @@ export function renderReport(all: readonly Measured[], machine: Machine, { round
 
 function renderTargets(all: readonly Measured[]): string {
   const rows = all.flatMap(({ workload, result }) => workload.targets.map((target) => targetRow(target, result)));
-  return ['## What is to be reached', '', renderTable(['', 'bound', 'reached', ''], rows)].join('\n');
+  return ['## What is to be reached', '', renderTable(['', 'bound', 'reached'], rows)].join('\n');
 }
 
+/** What misses its bound is bold. */
 function targetRow({ text, bound, limit, digits, read }: Target, result: Result): string[] {
   const spread = spreadOf(valuesOf(result, read));
   const limits = `${bound} ${limit}`;
-  if (spread === undefined) return [text, limits, 'not measured', ''];
-  return [text, limits, toText(spread, digits), isReached(bound, limit, spread) ? 'yes' : '**no**'];
+  if (spread === undefined) return [text, limits, 'not measured'];
+  const reached = toText(spread, digits);
+  return [text, limits, isReached(bound, limit, spread) ? reached : `**${reached}**`];
 }
 
 export function isReached(bound: Target['bound'], limit: number, { median }: Spread): boolean {
