@@ -9,7 +9,7 @@ export function configurationFiles(): readonly Generated[] {
   return [
     { file: 'config/schema.json', text: toJsonSchemaText() },
     { file: 'config/sidecar.yaml', text: toSampleText() },
-    { file: 'docs/configuration.md', marker: 'keys', text: formatTables() },
+    { file: 'docs/configuration.md', marker: 'keys', text: formatLists() },
   ];
 }
 
@@ -94,17 +94,17 @@ function defaultOf(schema: z.core.$ZodType): unknown {
   return z.toJSONSchema(schema, { io: 'input' }).default;
 }
 
-/** One table for the keys outside sections, and one for each section. A key with `*` takes a restart. */
-function formatTables(): string {
+/** One list for the keys outside sections, and one for each section. A key with `*` takes a restart. */
+function formatLists(): string {
   const keys = listKeys();
   // `forwarded` is a key and a section.
   const sections = [...new Set(keys.filter(({ path }) => path.length > 1).map(({ path: [section = ''] }) => section))];
   const top = keys.filter(({ path: [name = ''] }) => !sections.includes(name));
-  const tables = sections.map((name) => {
+  const lists = sections.map((name) => {
     const own = keys.filter(({ path }) => path[0] === name);
-    return [`### \`${name}\``, ...toSectionTexts(own), formatTable(own)].join('\n\n');
+    return [`### \`${name}\``, ...toSectionTexts(own), formatList(own)].join('\n\n');
   });
-  return [formatTable(top), ...tables].join('\n\n');
+  return [formatList(top), ...lists].join('\n\n');
 }
 
 /** The descriptions of a section and of its subsections. */
@@ -118,33 +118,31 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
     });
 }
 
-/** Keys of certificates that mean the same in another section share a row. */
-function formatTable(keys: readonly Key[]): string {
-  const rows = new Map<string, string[]>();
+/** Keys of certificates that mean the same in another section share a line. */
+function formatList(keys: readonly Key[]): string {
+  const lines = new Map<string, string[]>();
   for (const key of keys) {
-    const name = `\`${key.path.join('.')}\`${key.reload === 'restart' ? '*' : ''}`;
-    const cells = isLikeListenTls(key) ? ' | as those of `listen.tls`' : toCells(key);
-    rows.set(cells, [...(rows.get(cells) ?? []), name]);
+    const name = `\`${key.path.join('.')}\`${key.reload === 'restart' ? '\\*' : ''}`;
+    const meaning = isLikeListenTls(key) ? ': as those of `listen.tls`' : toMeaning(key);
+    lines.set(meaning, [...(lines.get(meaning) ?? []), name]);
   }
-  const lines = [...rows].map(([cells, names]) => `| ${names.join(', ')} | ${cells} |`);
-  return ['| Key | Default | Meaning |', '|---|---|---|', ...lines].join('\n');
+  return [...lines].map(([meaning, names]) => `- ${names.join(', ')}${meaning}`).join('\n');
 }
 
 function isLikeListenTls(key: Key): boolean {
   const [section = '', part, name = ''] = key.path;
   const path = ['listen', 'tls', name];
-  return (
-    section !== 'listen' && part === 'tls' && schemaAt(path) !== undefined && toCells({ ...key, path }) === toCells(key)
-  );
+  const isThere = section !== 'listen' && part === 'tls' && schemaAt(path) !== undefined;
+  return isThere && toMeaning({ ...key, path }) === toMeaning(key);
 }
 
-/** Default and meaning. */
-function toCells({ path }: Key): string {
+/** Behind the name: ` (default): What it means.` */
+function toMeaning({ path }: Key): string {
   const schema = schemaAt(path) ?? configSchema;
   const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
   const shown =
-    byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
-  return `${shown} | ${toDocument(metaOf(schema).description ?? '')}`;
+    byDefault === undefined ? '' : ` (\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\`)`;
+  return `${shown}: ${toDocument(metaOf(schema).description ?? '')}`;
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

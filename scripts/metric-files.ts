@@ -1,6 +1,6 @@
 /**
- * The table of metrics in docs/prometheus.md, and the list that it takes versions from. The list has each metric as users
- * know it: a changed or missing one stays in the list, and fails the tests, until a [CHANGE] of CHANGELOG.md names it.
+ * The metrics in docs/prometheus.md, and the list that gives their versions. The list has each metric as users know it: a
+ * changed or missing one stays in the list, and fails the tests, until a [CHANGE] of CHANGELOG.md names it.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { METRICS } from '../src/sidecar/metrics.ts';
 import type { Generated } from './generated.ts';
 
 export const LIST_FILE = 'scripts/metrics.json';
-/** The table does not name it. */
+/** docs/prometheus.md does not name it. */
 const FIRST_VERSION = '0.1.0';
 
 /** What queries depend on. */
@@ -32,7 +32,7 @@ export function metricFiles(root: string): readonly Generated[] {
   const file = 'docs/prometheus.md';
   return [
     { file: LIST_FILE, text: `{\n${lines.join(',\n')}\n}\n` },
-    { file, marker: 'metrics', text: metricsTable(list) },
+    { file, marker: 'metrics', text: metricsList(list) },
     { file, marker: 'bounds', text: boundsTable() },
   ];
 }
@@ -82,15 +82,15 @@ function wordsOf(before: Form, after: Form): readonly string[] {
 }
 
 /** The name tells the unit, and the type of counters, infos and gauges; versions are named from the second one on. */
-function metricsTable(list: MetricList): string {
-  const rows = FAMILIES.map(({ name, type, labels, help }) => {
+function metricsList(list: MetricList): string {
+  const lines = FAMILIES.map(({ name, type, labels, help }) => {
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
     const kind = type === 'histogram' || type === 'summary' ? `(${type}) ` : '';
     const since = list[name]?.since;
     const version = since === FIRST_VERSION ? '' : ` Since ${since}.`;
-    return `| \`${name}${names}\` | ${kind}${help}${version} |`;
+    return `- \`${name}${names}\`: ${kind}${help}${version}`;
   });
-  return ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
+  return lines.join('\n');
 }
 
 /** Histograms with the same bounds share a row. */

@@ -6,14 +6,14 @@ export const ARCHIVE_METRICS: readonly MetricDescription<Archive>[] = [
   counter('d2_sidecar_history_write_failures_total', 'Failed writes to history.file.', ({ failures }) => failures),
   counter(
     'd2_sidecar_history_dropped_total',
-    'Minutes that were never written to history.file, because too many waited for it.',
+    'Minutes never written to history.file, since too many waited.',
     ({ dropped }) => dropped,
   ),
   gauge('d2_sidecar_history_queue_length', 'Minutes that wait for history.file.', ({ queued }) => queued),
   gauge('d2_sidecar_history_file_bytes', 'Size of history.file.', ({ bytes }) => bytes),
   counter(
     'd2_sidecar_history_files_refused_total',
-    'Files that were set aside: damaged, or of an older or newer version.',
+    'Files set aside: damaged, or of an older or newer version.',
     ({ refused }) => refused,
     'reason',
   ),

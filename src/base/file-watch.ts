@@ -98,7 +98,7 @@ export type WatchedSections = Readonly<Record<string, { readonly numbers: FileWa
 export const FILE_METRICS: readonly MetricDescription<WatchedSections>[] = [
   counter(
     'd2_sidecar_files_replaced_total',
-    'Changed files of certificates, users or tokens that were loaded.',
+    'Loaded changes of certificates, users or tokens.',
     (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.replaced] as const),
     'section',
   ),

@@ -1,7 +1,7 @@
 /**
  * Describes a metric next to the code that counts it: its name, type, help and labels, and how to read its values. The
  * composition root collects the descriptions of all rooms (sidecar/metrics.ts); `/metrics`, OTLP, the report and the
- * table in docs/prometheus.md are generated from them.
+ * list in docs/prometheus.md are generated from them.
  */
 
 /** `info` is a gauge of 1 that carries its information in labels; Prometheus' text format has no such type. */

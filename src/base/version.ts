@@ -18,7 +18,7 @@ export function describeVersion(): string {
 export const VERSION_METRICS: readonly MetricDescription<string>[] = [
   info(
     'd2_sidecar_build_info',
-    'Version and commit of the sidecar, and version of Node.js.',
+    'Versions of the sidecar and Node.js, and commit.',
     (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
     'version',
     'build',

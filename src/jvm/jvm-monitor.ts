@@ -213,7 +213,7 @@ export const JVM_METRICS: readonly MetricDescription<JvmReading>[] = [
   ),
   summary(
     'jvm_gc_collection_seconds',
-    'Collections of the collector, and the time spent in them.',
+    'Collections, and the time spent in them.',
     ({ collectors }) =>
       readEach(collectors, ({ count, timeMs }) =>
         count === undefined && timeMs === undefined
@@ -228,12 +228,12 @@ export const JVM_METRICS: readonly MetricDescription<JvmReading>[] = [
 export const JVM_SOURCE_METRICS: readonly MetricDescription<
   Pick<JvmMonitor, 'state' | 'reads' | 'failures' | 'boundsHit'>
 >[] = [
-  gauge('d2_sidecar_jvm_source_up', 'Whether there is a fresh reading of the JVM.', ({ state }) =>
+  gauge('d2_sidecar_jvm_source_up', "Whether the JVM's reading is fresh.", ({ state }) =>
     Number(state.kind === 'available'),
   ),
   info(
     'd2_sidecar_jvm_source_info',
-    "Source of the JVM's numbers; memory in use is live, or as of the last collection (after-gc).",
+    "Source of the JVM's numbers; memory is live, or as of the last collection (after-gc).",
     ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.memory]: 1 } } : undefined),
     'source',
     'memory',

@@ -79,7 +79,7 @@ export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
   gauge('d2_server_connections', 'Open connections of the connector.', ({ connector }) => connector?.connections),
   gauge(
     'd2_server_jvm_threads',
-    'Threads of the JVM: live now, daemons among them, peak.',
+    'Threads of the JVM: live, daemons among them, peak.',
     ({ threads }) => ({ ...threads }),
     'state',
   ),

@@ -77,7 +77,7 @@ export class LimitHits {
 export const LIMIT_METRICS: readonly MetricDescription<LimitHits>[] = [
   counter(
     'd2_sidecar_limit_hits_total',
-    'Requests and connections refused or ended for a limit, by its key.',
+    'Requests and connections refused or ended for a limit.',
     ({ counts }) => counts,
     'limit',
   ),

@@ -158,7 +158,7 @@ export const MONITOR_METRICS: readonly MetricDescription<Pick<MonitorConnections
   gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', ({ size }) => size),
   counter(
     'd2_sidecar_monitor_overflows_total',
-    'Connections to the monitoring port closed for too many pipelined requests.',
+    'Monitoring connections closed for too many pipelined requests.',
     ({ overflows }) => overflows,
   ),
 ];

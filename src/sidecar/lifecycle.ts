@@ -233,9 +233,7 @@ class Latch {
 }
 
 export const LIFECYCLE_METRICS: readonly MetricDescription<Pick<Lifecycle, 'state' | 'leftMs'>>[] = [
-  gauge('d2_sidecar_draining', 'Whether the sidecar is draining, and so not ready.', ({ state }) =>
-    Number(state !== 'serving'),
-  ),
+  gauge('d2_sidecar_draining', 'Whether the sidecar is draining.', ({ state }) => Number(state !== 'serving')),
   gauge(
     'd2_sidecar_stop_left_seconds',
     'Time to the deadline of a stop; absent otherwise.',

@@ -146,7 +146,7 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   counter('d2_sidecar_state_save_failures_total', 'Failed saves of the state.', ({ failures }) => failures),
   counter(
     'd2_sidecar_state_conflicts_total',
-    'Times that another sidecar saved to the same state.file.',
+    'Saves of another sidecar to the same state.file.',
     ({ conflicts }) => conflicts,
   ),
   gauge(

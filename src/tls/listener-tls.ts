@@ -130,7 +130,7 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   ),
   counter(
     'd2_sidecar_tls_unverified_clients_total',
-    'Clients whose certificate was not verified: treated as having none.',
+    'Clients whose certificate was not verified.',
     (listeners) => Object.entries(listeners).map(([name, listener]) => [name, listener?.numbers.unverified] as const),
     'listener',
   ),

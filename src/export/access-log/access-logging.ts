@@ -96,7 +96,7 @@ export const ACCESS_LOG_METRICS: readonly MetricDescription<Pick<AccessLogging, 
   ),
   gauge(
     'd2_sidecar_access_log_waiting_bytes',
-    'Bytes that wait to be written to the access log.',
+    'Bytes that wait for the access log.',
     ({ waitingBytes }) => waitingBytes,
   ),
 ];

@@ -21,7 +21,7 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
   ),
   counter(
     'd2_sidecar_alerts_dropped_total',
-    'Messages that were never delivered: refused by the receiver, or too many waited.',
+    'Messages never delivered: refused, or too many waited.',
     byChannel(({ counts }) => counts.dropped),
     'channel',
   ),
@@ -33,13 +33,13 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
   ),
   gauge(
     'd2_sidecar_alerts_failing',
-    'Whether the last try to deliver a message failed; the log and the live page say why.',
+    'Whether the last try to deliver a message failed.',
     byChannel(({ failure }) => Number(failure !== undefined)),
     'channel',
   ),
   info(
     'd2_sidecar_alerts_failure_info',
-    'Why the last try to deliver a message failed: a code of the system, of TLS, HTTP or SMTP, timeout or other. Absent after a success.',
+    'Why the last try to deliver a message failed: a code of the system, TLS, HTTP or SMTP, timeout or other; else absent.',
     ({ outboxes }) =>
       outboxes.flatMap(({ channel, failure }) =>
         failure === undefined ? [] : [[channel.name, { [codeIn(failure.reason)]: 1 }] as const],
@@ -49,7 +49,7 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
   ),
   counter(
     'd2_sidecar_alerts_untold_total',
-    'Messages that were never sent, because of alerts.maxPerHour or a silence.',
+    'Messages never sent, for alerts.maxPerHour or a silence.',
     ({ episodes }) => episodes.untoldTotal,
     'reason',
   ),

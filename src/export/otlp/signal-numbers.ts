@@ -114,14 +114,14 @@ export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
   ),
   counter(
     'd2_sidecar_otlp_export_failures_total',
-    'Requests to the OTLP receiver that failed, by reason.',
+    'Failed requests to the OTLP receiver, by reason.',
     ({ signals }) => readEach(signals, ({ failures }) => failures),
     'signal',
     'reason',
   ),
   counter(
     'd2_sidecar_otlp_items_total',
-    'Data points and spans: accepted, rejected by the receiver, lost with a failure, or dropped for a full queue.',
+    'Data points and spans: accepted, rejected, lost with a failure, or dropped for a full queue.',
     ({ signals }) => readEach(signals, ({ items }) => items),
     'signal',
     'outcome',

@@ -101,11 +101,7 @@ export const COMET_METRICS: readonly MetricDescription<CometMetrics>[] = [
     ({ counts }) => ({ client: counts.clientMessages, upstream: counts.upstreamMessages }),
     'sender',
   ),
-  gauge(
-    'd2_comet_holds',
-    'Holds now: /meta/connect requests that the server has not answered yet.',
-    ({ holds }) => holds.now,
-  ),
+  gauge('d2_comet_holds', 'Held /meta/connect requests now.', ({ holds }) => holds.now),
   counter(
     'd2_comet_holds_ended_total',
     'Ended holds, by ending: delivery, empty, broken.',
@@ -130,7 +126,7 @@ export const COMET_METRICS: readonly MetricDescription<CometMetrics>[] = [
   ),
   counter(
     'd2_comet_unknown_clients_total',
-    'Replies 402: the server does not know the client, which must handshake again.',
+    'Replies 402: the server does not know the client.',
     ({ counts }) => counts.unknownClients,
   ),
   counter('d2_comet_fallbacks_total', 'Clients that fell back to long-polling.', ({ counts }) => counts.fallbacks),
@@ -153,7 +149,7 @@ export const COMET_METRICS: readonly MetricDescription<CometMetrics>[] = [
   counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),
   counter(
     'd2_sidecar_comet_untracked_total',
-    'Entries dropped because their table was full, by table.',
+    'Entries dropped because their table was full.',
     ({ untracked }) => untracked,
     'table',
   ),

@@ -207,7 +207,7 @@ export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedM
   ),
   counter(
     'd2_sidecar_history_evictions_total',
-    'Minutes that were dropped before an hour was over, because all together had no room.',
+    'Minutes dropped before an hour was over, for lack of room.',
     ({ minutes }) => minutes.dropped,
   ),
   counter(

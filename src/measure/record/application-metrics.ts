@@ -30,7 +30,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   ),
   counterOfEach(
     'd2_calls_total',
-    'RPC calls by outcome: ok, client_error (status 400 to 499), error (500 and above, or no answer).',
+    'RPC calls: ok, client_error (status 400 to 499), error (500 and above, or no answer).',
     ofCalls(({ countsByName }) =>
       readEach(countsByName, ({ ok, clientErrors, errors }) => ({ ok, client_error: clientErrors, error: errors })),
     ),
@@ -47,25 +47,25 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   ),
   counterOfEach(
     'd2_call_target_met_total',
-    'Calls of RPCs and SBA RPCs that met a target of calls.targets: answered below 400 in time.',
+    'Calls of RPCs and SBA RPCs that met a target of calls.targets.',
     ({ targets }) => readTargets(targets, 'met'),
     'target',
   ),
   counterOfEach(
     'd2_call_target_missed_total',
-    'Calls of RPCs and SBA RPCs that missed a target of calls.targets. Those that their clients aborted are in neither.',
+    'Calls that missed a target; those that their clients aborted are in neither.',
     ({ targets }) => readTargets(targets, 'missed'),
     'target',
   ),
   gaugeOfEach(
     'd2_call_target_allowance_used_ratio',
-    'Used part of the calls that may miss a target of calls.targets this month (UTC). Absent if none may.',
+    'Used part of the calls that may miss a target this month (UTC). Absent if none may.',
     ({ targets }) => targets.readings.map((target) => [target.name, allowanceUsedOf(target) ?? undefined] as const),
     'target',
   ),
   counterOfEach(
     'd2_calls_client_wait_seconds_total',
-    'Time in which nothing but their clients held calls up; no part of their durations.',
+    'Time in which only their clients held calls up; no part of durations.',
     ({ totals }) => readKinds(totals, ({ clientWaitNs }) => clientWaitNs / NS_PER_S),
     'kind',
   ),
@@ -78,7 +78,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   gaugeOfEach('d2_calls_running', 'Running calls.', ({ running }) => running.size),
   gaugeOfEach(
     'd2_calls_hung',
-    'Running calls of a name whose calls all hang. Absent if there is none.',
+    'Running calls of a name whose calls all hang, else absent.',
     (application) => {
       const hung = findHung(application);
       return hung === null ? undefined : { [hung.kind]: { [hideUnconfirmedName(hung)]: hung.count } };
@@ -111,7 +111,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   ),
   counterOfEach(
     'd2_object_values_total',
-    'Values of the object that were read over REST or pushed over Comet.',
+    'Values read over REST or pushed over Comet.',
     ({ statistics }) => readEach(statistics.object.objects, ({ newValues }) => newValues.count),
     'name',
   ),

@@ -63,12 +63,7 @@ export class OwnMetrics {
 }
 
 export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
-  counter(
-    'd2_calls_aborted_total',
-    'REST calls whose client left early: no duration, no error.',
-    ({ aborted }) => aborted,
-    'kind',
-  ),
+  counter('d2_calls_aborted_total', 'REST calls whose client left early.', ({ aborted }) => aborted, 'kind'),
   counter('d2_calls_unanswered_total', 'REST calls without a whole answer.', ({ unanswered }) => unanswered, 'kind'),
   counter(
     'd2_sidecar_exchanges_total',
@@ -90,18 +85,18 @@ export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
   // docs/prometheus.md says at which moments the time is measured.
   histogram(ADDED_BOUNDS.seconds)(
     'd2_sidecar_added_seconds',
-    'Time that the relay adds to a request or a response; one in 17 is measured.',
+    'Time that the relay adds; one in 17 is measured.',
     ({ added }) => added,
     'direction',
   ),
   counter(
     'd2_sidecar_sessions_untracked_total',
-    'Calls that began no session because sessions.max was reached.',
+    'Calls without a session for sessions.max.',
     ({ sessionsUntracked }) => sessionsUntracked,
   ),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
-    'Accepted calls with an unverified credential that got no session, by bound: cookie or address.',
+    'Accepted calls with an unverified credential that got no session.',
     ({ claimsRefused }) => claimsRefused,
     'limit',
   ),

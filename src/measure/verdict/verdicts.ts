@@ -174,7 +174,7 @@ function slowestOf({ slowest }: RecordedApplication): SuspectCall | undefined {
 export const VERDICT_METRICS: readonly MetricDescription<Pick<Verdicts, 'all'>>[] = [
   gauge(
     'd2_sidecar_verdict',
-    'Whether the verdict is about this subject: server, network, client, sidecar, nobody or unknown.',
+    'Whether the verdict is about server, network, client, sidecar, nobody or unknown.',
     (verdicts) =>
       Array.from(verdicts.all(), ([application, { subject }]) => [
         application,

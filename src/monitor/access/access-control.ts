@@ -186,12 +186,12 @@ export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>
   ),
   counter(
     'd2_sidecar_monitor_limited_requests_total',
-    'Requests on the monitoring port answered with 429.',
+    'Monitoring requests answered with 429.',
     ({ limited }) => limited,
   ),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
-    'Requests on the monitoring port whose password was not verified, since too many were waiting.',
+    'Requests whose password was not verified, since too many were waiting.',
     ({ unchecked }) => unchecked,
   ),
   counter(

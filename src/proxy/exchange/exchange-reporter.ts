@@ -262,14 +262,14 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   ),
   counter(
     'd2_sidecar_requests_refused_total',
-    'Requests refused for what is wrong with them, by fault (docs/troubleshooting.md).',
+    'Refused requests, by fault (docs/troubleshooting.md).',
     ({ refused }) => refused,
     'fault',
   ),
   gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
   gauge(
     'd2_sidecar_requests_in_flight',
-    'Requests in flight to the upstream, held long polls included.',
+    'Requests with the upstream, held long polls included.',
     ({ inFlight }) => inFlight,
   ),
   counter(

@@ -322,7 +322,7 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   ),
   counter(
     'd2_sidecar_descriptor_shortages_total',
-    'Checks, one a second, that found no free file descriptor.',
+    'Seconds without a free file descriptor.',
     ({ descriptors }) => descriptors.shortages,
   ),
 ];

@@ -11,10 +11,10 @@ const RPC = `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\n${FIELDS}
 /** They look for a proxy that is not listed, and are all among the slowest. */
 const OF_THE_FIRST_100 = ['proxy/exchange/client-finder.ts', 'protocol/http1/text.ts'];
 
-/** Files of the first column, e.g. `proxy/relay/client-link.ts`; a name without a folder is in that of the one before. */
+/** Files before the colon of each step, e.g. `proxy/relay/client-link.ts`; a name without a folder is in that of the one before. */
 function listedFiles(): ReadonlySet<string> {
   const { text } = readDocument('docs/architecture.md');
-  const cells = [...text.matchAll(/^\| \d+ \|([^|]*)\|/gm)].map(([, cell = '']) => cell).join();
+  const cells = [...text.matchAll(/^\d+\. ([^:]*):/gm)].map(([, cell = '']) => cell).join();
   let folder = '';
   const files = [...cells.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => {
     if (file.includes('/')) folder = path.posix.dirname(file);

@@ -43,7 +43,7 @@ it.each(FORMS)(
 );
 
 it.each(FORMS)('the dashboard queries only what docs/prometheus.md lists: %s', (form) => {
-  const listed = new Set([...DOCUMENT.matchAll(/^\| `(\w+)(?:\{[\w,]+\})?` +\|/gm)].map(([, name]) => name));
+  const listed = new Set([...DOCUMENT.matchAll(/^- `(\w+)(?:\{[\w,]+\})?`: /gm)].map(([, name]) => name));
   for (const { name, expr } of queriesOf(readDashboard(), form)) {
     const metrics = [...expr.matchAll(/\b(\w+)\{/g)].map(([, metric = '']) => metric);
     expect(metrics.length).toBeGreaterThan(0);
@@ -62,7 +62,7 @@ it('the dashboard of a fleet filters by job everywhere, and reads recordings tha
     expect(read.length).toBeGreaterThan(0);
     for (const [, metric = '', matchers = ''] of read) {
       expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job"')]);
-      const isKnown = recorded.includes(metric) || DOCUMENT.includes(`| \`${metric.replace(/_(sum|count)$/, '')}`);
+      const isKnown = recorded.includes(metric) || DOCUMENT.includes(`- \`${metric.replace(/_(sum|count)$/, '')}`);
       expect([name, metric, isKnown || metric === 'up']).toEqual([name, metric, true]);
     }
     expect(substituted(expr, { job: '', __range: '' })).not.toContain('$');
