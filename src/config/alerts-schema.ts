@@ -93,7 +93,7 @@ export const alerts = key.section('restart', 'Messages when something breaks: se
   pageUrl: key.optional(
     key.httpUrl(),
     'https://ops.example.org/d2/',
-    'Address of the live page as readers of messages reach it. Absent: that of the monitoring port.',
+    'Address of the live page for readers of messages. Absent: the monitoring port.',
   ),
   users: key.yesOrNo(false, 'Whether messages name the user of the slowest call.'),
   maxPerHour: key.wholeNumber({ min: 4, max: 1_000 }, 60, 'Maximum number of messages an hour.'),

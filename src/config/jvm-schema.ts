@@ -89,7 +89,7 @@ export const diagnosis = key.section('restart', 'What to do when a call hangs.',
       keep: key.wholeNumber(
         { min: 1, max: 1_000 },
         20,
-        'Number of dumps to keep, of at most 4 MiB each; the oldest is deleted first.',
+        'Dumps to keep, of at most 4 MiB each; the oldest is deleted first.',
       ),
       atMostEvery: key.duration('10m', 'Shortest time between two dumps.', { minMs: 1_000 }),
     },

@@ -22,7 +22,7 @@ const maxNamesByKind = key
 
 export const metrics = key.section('live', 'What is counted, and for how long.', {
   window: key
-    .duration('5m', 'Sliding window of percentiles, min, max and mean. At least 1 s.', {
+    .duration('5m', 'Sliding window of percentiles, min, max and mean; at least 1 s.', {
       minMs: 1_000,
     })
     .meta({ reload: 'restart' }),
@@ -33,8 +33,8 @@ export const metrics = key.section('live', 'What is counted, and for how long.',
     .union([key.intWithin(NAMES, MAX_NAMES_FORM), maxNamesByKind], { error: MAX_NAMES_FORM })
     .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
     .prefault({})
-    .describe('Maximum number of names of each kind, or one number for all. Further names count as `(other)`.'),
-  maxNamesPerSession: key.wholeNumber(NAMES, 200, 'Maximum number of names in the statistics of one session.'),
+    .describe('Maximum number of names of each kind, or one for all. Others count as `(other)`.'),
+  maxNamesPerSession: key.wholeNumber(NAMES, 200, 'Maximum number of names of one session.'),
   prometheus: key.section('restart', 'Fewer series in `/metrics`.', {
     objects: key.oneOf(['all', 'totals'], 'all', '`all`: series of each object. `totals`: one sum for all objects.'),
     buckets: z
@@ -52,7 +52,7 @@ export const metrics = key.section('live', 'What is counted, and for how long.',
     names: key.optional(
       key.intWithin(NAMES),
       500,
-      'Series for the first this many names of each kind until the restart; the rest is added up as `(other)`. Absent: for all.',
+      'Series for this many names of each kind, the first ones; `(other)` sums up the rest. Absent: for all.',
     ),
   }),
 });
@@ -76,7 +76,7 @@ export const calls = key.section('live', 'Lists of single calls: running and slo
   slowest: key.wholeNumber(
     { min: 0, max: 1_000 },
     100,
-    'How many calls of the last hour `d2/calls/slowest` lists for each application. 0: none.',
+    'How many calls `d2/calls/slowest` lists for each application. 0: none.',
   ),
   // The default of the server's own clients.
   clientTimeout: key.duration(
@@ -132,7 +132,7 @@ export const sessions = key
         .prefault('j_username')
         .describe("Field of the form with the user's name."),
     }),
-    cometGone: key.duration('5m', 'A Comet session without any connection for this long has ended.'),
+    cometGone: key.duration('5m', 'A Comet session without a connection for this long has ended.'),
   })
   .meta({ hide: 'names' });
 
@@ -154,7 +154,7 @@ export const rest = key.section(
     deny: key.list(key.parsedText(parseDeniedPath, DENIED_PATH_FORM), {
       form: 'a list of paths such as /manager',
       description:
-        'Paths that only clients on loopback may request, with everything below them; others get 403: see [tomcat.md](tomcat.md#what-trusts-loopback).',
+        'Paths that only clients on loopback may request, with all below them; others get 403: see [tomcat.md](tomcat.md#what-trusts-loopback).',
       examples: [['/manager', '/host-manager']],
     }),
   },
@@ -186,7 +186,7 @@ export const comet = key.section('live', 'How Comet traffic (the Bayeux protocol
     .describe("JSON Pointers to the user's name in a handshake; the first one that finds a text counts."),
   ackWait: key.duration(
     '30s',
-    'How long an acknowledged call waits for its answer; then the acknowledgement counts as the answer.',
+    'How long an acknowledged call waits for its answer; then the acknowledgement counts as one.',
   ),
   callTimeout: key.duration('10m', 'A call without an answer for this long counts as failed.'),
   maxBodyBytes: key.wholeNumber(BYTES, 1_048_576, 'Largest body or WebSocket message that is read, in bytes as sent.'),

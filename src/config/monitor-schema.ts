@@ -39,18 +39,16 @@ const accessFiles = key.group('a group of keys', {
 export const monitor = key
   .section('live', 'The read-only monitoring server.', {
     // Not `localhost`, which may mean `::1` first.
-    host: key
-      .host('127.0.0.1', 'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.')
-      .meta({
-        reload: 'restart',
-      }),
+    host: key.host('127.0.0.1', 'Address of the monitoring port. Another than loopback requires `monitor.auth`.').meta({
+      reload: 'restart',
+    }),
     port: key.port(9280, 'The monitoring port; 0 picks a free one.').meta({ reload: 'restart' }),
     tls: listenerTls('monitor'),
     auth: key
       .optional(
         z.union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM }),
         'none',
-        'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
+        'Who may read: `none` (everybody), or a group.',
       )
       .meta({ hide: 'all' }),
     hosts: key.list(

@@ -17,7 +17,7 @@ export const otlp = key
         // Refuses a header line given instead of the file's path: messages would show it.
         /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
         '/etc/d2-sidecar/otlp-headers',
-        'File of fields to send, such as `Authorization`: a line `Name: value` for each.',
+        'File of fields to send, such as `Authorization`: lines `Name: value`.',
       ),
       headersEnv: key.hiddenText(
         'the name of an environment variable',
@@ -45,7 +45,7 @@ export const otlp = key
         // By default the sidecar follows the caller's sampling decision and samples nothing else.
         sampleRatio: key.share(
           0,
-          'Share (0 to 1) of calls without a `traceparent` that get a span. With one, its sampled flag decides.',
+          'Share (0 to 1) of calls without a `traceparent` that get a span; with one, its sampled flag decides.',
         ),
         slowerThan: key.duration(0, 'Only calls that took longer get a span. 0: all of them.', { zero: 'all of them' }),
       }),

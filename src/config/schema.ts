@@ -51,7 +51,7 @@ const forwarded = z
   )
   .prefault({})
   .meta({
-    description: 'What the application server is told about clients. A single value sets `addresses`.',
+    description: 'What the server is told about clients. A single value sets `addresses`.',
     reload: 'live',
   });
 
@@ -86,24 +86,24 @@ export const configSchema = key
         .meta({ reload: 'restart' }),
       connectTimeout: key.duration(
         '5s',
-        'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
+        'Longest wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
       ),
       probe: key.duration(
         '5s',
-        'How often a connection is opened and closed while no answer shows that the server is there. 0: never.',
+        'How often a connection is tried while no answer shows that the server is there. 0: never.',
         { zero: 'never' },
       ),
       // No limit: a long poll is silent for as long as the server holds it.
       responseTimeout: key.duration(
         0,
-        'From the end of a request to the first byte of its response. 0: no limit, since servers hold long polls.',
+        'From the end of a request to the first byte of its response. 0: no limit, for long polls.',
         { zero: 'no limit' },
       ),
       tls: upstreamTls,
     }),
     applications: key.list(key.parsedText(parseContextPath, CONTEXT_PATH_FORM), {
       form: 'a list of context paths',
-      description: 'Context paths of further applications. `/` is the root context, the default if none is named.',
+      description: 'Context paths of further applications; `/` is the root context, the default if none is named.',
       examples: [['smartWeb', 'smartWebTest']],
       reload: 'restart',
     }),
@@ -137,13 +137,13 @@ export const configSchema = key
       inFlight: key.wholeNumber(
         COUNTS_OR_NONE,
         0,
-        'Maximum number of requests in flight to the application server, held long polls included. 0: no limit.',
+        'Maximum number of requests in flight, held long polls included. 0: no limit.',
       ),
       // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
       memoryBytes: key.wholeNumber(
         { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
         67_108_864,
-        'Maximum bytes of data that the sidecar keeps for clients: see [limits.md](limits.md#memory).',
+        'Maximum bytes kept for clients: see [limits.md](limits.md#memory).',
       ),
     }),
     timeouts: key.section('live', 'How long clients may take.', {
@@ -153,17 +153,17 @@ export const configSchema = key
     }),
     stop: key.section('live', 'How the sidecar stops: see [reliability.md](reliability.md#draining-and-stopping).', {
       // Load balancers usually notice an unready Pod within this time. For slower ones, a preStop hook drains longer.
-      delay: key.duration('2s', 'Time between turning unready and closing the first connection. 0: none.', {
+      delay: key.duration('2s', 'Time from turning unready to the first closed connection.', {
         zero: 'none',
       }),
       // Together with the delay, less than the 10 s that `docker stop` waits.
-      window: key.duration('5s', 'After the delay, WebSockets are closed one by one over this time. 0: all at once.', {
+      window: key.duration('5s', 'Time over which WebSockets are closed one by one, after the delay. 0: all at once.', {
         zero: 'all at once',
       }),
       // Less than the 30 s that Kubernetes grants after SIGTERM.
       deadline: key.duration(
         '25s',
-        'Time from SIGTERM to the end, when running calls are cut. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
+        'Time from SIGTERM until running calls are cut. 0: at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
         { zero: 'cut them at once' },
       ),
     }),
@@ -195,7 +195,7 @@ export const configSchema = key
         'a path',
         key.NOT_EMPTY,
         '/run/d2-sidecar/control.sock',
-        'Path of the socket: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
+        'Path of the socket: see [Control socket](configuration.md#control-socket). Absent: in a private temporary folder.',
       ),
     }),
     log: key.section('live', 'Logs are JSON lines on standard output.', {

@@ -34,7 +34,7 @@ export const upstreamTls = key
     serverName: key.serverName('smartweb.plant.example', '`upstream.url`'),
     verify: key.yesOrNo(
       true,
-      'Whether its certificate is verified. If not, anyone on the network path can read and change everything.',
+      'Whether its certificate is verified. If not, anyone on the path can read and change everything.',
     ),
     certFile: key.pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',
