@@ -20,13 +20,13 @@ export interface Generated {
 
 /** To add a file, return it from a function here. `root` is the project's folder. */
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
-  const tables = [restRulesTable(), pageTable()];
-  const fields = [fieldsTable('session-fields', SESSION_FIELDS), fieldsTable('call-fields', CALL_FIELDS)];
   return [
     ...configurationFiles(),
     ...metricFiles(root),
-    ...tables,
-    ...fields,
+    restRulesTable(),
+    pageList(),
+    fieldsList('session-fields', SESSION_FIELDS),
+    fieldsList('call-fields', CALL_FIELDS),
     ...ruleFiles(root),
     ...dashboardCopies(root),
   ];
@@ -59,9 +59,9 @@ function restRulesTable(): Generated {
 }
 
 /** /openapi.json describes the same fields with the same sentences (document.ts). */
-function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): Generated {
-  const rows = Object.entries(fields).map(([name, text]) => `| \`${name}\` | ${text} |`);
-  return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
+function fieldsList(marker: string, fields: Readonly<Record<string, string>>): Generated {
+  const lines = Object.entries(fields).map(([name, text]) => `- \`${name}\`: ${text}`);
+  return { file: 'docs/statistics.md', marker, text: lines.join('\n') };
 }
 
 const FIELDS = 'as [sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
@@ -78,8 +78,8 @@ const ELSEWHERE: readonly (readonly [keys: RegExp, text: string])[] = [
   [/^target\./, 'see [Targets](#targets)'],
 ];
 
-/** Terms whose sentence is that of a field are listed together, since the tables of fields have it. */
-function pageTable(): Generated {
+/** Terms whose sentence is that of a field are listed together, since the lists of fields have it. */
+function pageList(): Generated {
   const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
   const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
   const groups = new Map<string, string[]>();

@@ -117,7 +117,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   ),
   gaugeOfEach(
     'd2_sidecar_names',
-    'Names with statistics of their own; limit metrics.maxNames.',
+    'Names with own statistics; limit metrics.maxNames.',
     ofKinds(({ nameCount }) => nameCount),
     'kind',
   ),

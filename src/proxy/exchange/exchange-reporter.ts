@@ -256,7 +256,7 @@ export class AddedTime {
 export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = [
   counter(
     'd2_sidecar_upstream_failures_total',
-    'Exchanges that ended as failed, by code (docs/errors.md).',
+    'Failed exchanges, by code (docs/errors.md).',
     ({ failures }) => failures.counts,
     'code',
   ),

@@ -30,9 +30,9 @@ process_max_fds 1024
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8') + SERVER;
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
-/** The names in code in the first cells of rows with a definition. */
+/** The names in code in the first cells of rows with a definition, and before the colon in lists. */
 const DEFINED = new Set(
-  [...DOCUMENT.matchAll(/^\| (`[^|]+) \| [^|]{4,} \|/gm)].flatMap(([, first = '']) => {
+  [...DOCUMENT.matchAll(/^(?:\| (?=`[^|]+\| [^|]{4,} \|)|- (?=`[^:]+: .{4}))([^|:]+)/gm)].flatMap(([, first = '']) => {
     const names = [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     // `jvm.memory.heap.init`, `.used`: the second is short for `jvm.memory.heap.used`.
     const stem = (names[0] ?? '').replace(/\.\w+$/, '');
