@@ -71,7 +71,7 @@ const ELSEWHERE: readonly (readonly [keys: RegExp, text: string])[] = [
     /^(?:call\.(?:count|rate|p50|p99|errors)|timer\.\w+)$/,
     'of the call, as [the fields of a timer](#fields-of-a-timer)',
   ],
-  [/^past\.(?!change|slower)/, 'as [the tables of the history](history.md#tables)'],
+  [/^past\.(?!before|change|slower)/, 'as [the tables of the history](history.md#tables)'],
   [/^caller\./, 'calls of this name in the session, and their share'],
   [/^object\./, 'as [the numbers of an object](#what-is-there)'],
   [/^(?:session\.(?:connection|address)|single\.name)$/, FIELDS],

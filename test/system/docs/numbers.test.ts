@@ -30,9 +30,11 @@ process_max_fds 1024
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8') + SERVER;
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
-/** The names in code in the first cells of rows with a definition, and before the colon in lists. */
+const ROW = /^\| (`[^|]+) \| [^|]{4,} \|/gm;
+const ITEM = /^- (`[^:]+): .{4}/gm;
+/** The names in code in the first cells of rows with a definition, and before the colon of items. */
 const DEFINED = new Set(
-  [...DOCUMENT.matchAll(/^(?:\| (?=`[^|]+\| [^|]{4,} \|)|- (?=`[^:]+: .{4}))([^|:]+)/gm)].flatMap(([, first = '']) => {
+  [...DOCUMENT.matchAll(ROW), ...DOCUMENT.matchAll(ITEM)].flatMap(([, first = '']) => {
     const names = [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     // `jvm.memory.heap.init`, `.used`: the second is short for `jvm.memory.heap.used`.
     const stem = (names[0] ?? '').replace(/\.\w+$/, '');
