@@ -40,11 +40,8 @@ describe('loadConfig', () => {
 
   it('lets a flag win over the environment, the environment over the file, the file over the default', async () => {
     const file = `upstream: { url: http://file:1 }\nlisten: { port: 1001, host: 127.0.0.1 }\nmonitor: { port: 1002 }\nlog: { level: warn }`;
-    const env = {
-      D2_SIDECAR_UPSTREAM_URL: 'http://env:2',
-      D2_SIDECAR_LISTEN_PORT: '2001',
-      D2_SIDECAR_MONITOR_PORT: '2002',
-    };
+    const ports = { D2_SIDECAR_LISTEN_PORT: '2001', D2_SIDECAR_MONITOR_PORT: '2002' };
+    const env = { D2_SIDECAR_UPSTREAM_URL: 'http://env:2', ...ports };
     const config = await load(file, env, { upstream: 'http://flag:3', monitor: ':3002' });
     expect(config).toMatchObject({
       ...{ upstream: { baseUrl: 'http://flag:3' }, monitor: { host: '127.0.0.1', port: 3002 } },
@@ -133,23 +130,16 @@ describe('the monitoring port', () => {
     expect([config.monitor.host, config.monitor.auth]).toEqual([host, undefined]);
   });
 
+  const FILES = { usersFile: '/u', tokensFile: '/t' };
+
   it.each([
     ['all where the configuration says so', 'host: 0.0.0.0, auth: none', '', '', { host: '0.0.0.0', auth: 'none' }],
-    [
-      'those in files, named in the file and the environment',
-      'host: 0.0.0.0, auth: { usersFile: /etc/users }, hosts: [Plant.Example, plant.example]',
-      ...(['_TOKENS_FILE', '/etc/tokens'] as const),
-      { auth: { usersFile: '/etc/users', tokensFile: '/etc/tokens' }, hosts: ['plant.example'] },
-    ],
     ['all where the environment says none', 'auth: { usersFile: /etc/users }', '', 'none', { auth: 'none' }],
+    ['those in files, also of the environment', 'auth: { usersFile: /u }', '_TOKENS_FILE', '/t', { auth: FILES }],
+    ['names, each once', 'hosts: [Plant.Example, plant.example]', '', '', { hosts: ['plant.example'] }],
   ])('may be open to %s', async (_whom, keys, variable, value, expected) => {
     const env: Record<string, string> = value === '' ? {} : { [`D2_SIDECAR_MONITOR_AUTH${variable}`]: value };
     expect((await load(`monitor: { ${keys} }`, env)).monitor).toMatchObject(expected);
-  });
-
-  it('may be any free one, beside a listener on any free one', async () => {
-    const config = await load('', {}, { upstream: UPSTREAM, listen: '127.0.0.1:0', monitor: '127.0.0.1:0' });
-    expect([config.listen.port, config.monitor.port]).toEqual([0, 0]);
   });
 });
 
