@@ -60,10 +60,7 @@ async function start(sidecar: Servable, options: { signals?: EventEmitter; contr
   return { ended, signals };
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
-}
-
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { interval: 1, timeout: 10_000 });
 const listening = () => until(() => stand.log.lines.includes('info listening'));
 
 /** Lets the sidecar go once it has been told to stop. */

@@ -93,35 +93,31 @@ describe('loadConfig', () => {
   );
 });
 
-describe('applications', () => {
-  it.each([
-    ['http://h', undefined, ['']],
-    ['http://h/', undefined, ['']],
-    ['http://h/smartWeb/', undefined, ['smartWeb']],
-    ['http://h', '[a, /b/]', ['a', 'b']],
-    ['http://h/a', '[b, a, /]', ['a', 'b', '']],
-    ['http://h', "['']", ['']],
-    ['http://h/a/b', undefined, ['a/b']],
-    ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
-  ])('of %s and %s are %j', async (url, list, expected) => {
-    const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
-    expect(config.applications).toEqual(expected);
-  });
+it.each([
+  ['http://h', undefined, ['']],
+  ['http://h/', undefined, ['']],
+  ['http://h/smartWeb/', undefined, ['smartWeb']],
+  ['http://h', '[a, /b/]', ['a', 'b']],
+  ['http://h/a', '[b, a, /]', ['a', 'b', '']],
+  ['http://h', "['']", ['']],
+  ['http://h/a/b', undefined, ['a/b']],
+  ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
+])('applications of %s and %s are %j', async (url, list, expected) => {
+  const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
+  expect(config.applications).toEqual(expected);
 });
 
-describe('metrics.maxNames', () => {
-  const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
+const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
 
-  it.each([
-    ['one number is for all kinds', '7', {}, ALL_SEVEN],
-    ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
-    ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
-    ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
-  ])('%s', async (_what, file, variables, expected) => {
-    const env = Object.entries(variables).map(([end, value]) => [`D2_SIDECAR_METRICS_MAX_NAMES${end}`, value]);
-    const { metrics } = await load(`metrics: { maxNames: ${file} }`, Object.fromEntries(env));
-    expect(metrics.maxNames).toEqual(expected);
-  });
+it.each([
+  ['one number is for all kinds', '7', {}, ALL_SEVEN],
+  ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
+  ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
+  ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
+])('metrics.maxNames: %s', async (_what, file, variables, expected) => {
+  const env = Object.entries(variables).map(([end, value]) => [`D2_SIDECAR_METRICS_MAX_NAMES${end}`, value]);
+  const { metrics } = await load(`metrics: { maxNames: ${file} }`, Object.fromEntries(env));
+  expect(metrics.maxNames).toEqual(expected);
 });
 
 describe('the monitoring port', () => {
@@ -143,18 +139,16 @@ describe('the monitoring port', () => {
   });
 });
 
-describe('loadControlSocket', () => {
-  it('needs nothing else to be right', async () => {
-    const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
-    const env = { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' };
-    expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
-    expect(await loadControlSocket({ flags: {}, env })).toBe('/run/e.sock');
-    expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
-  });
+it('loadControlSocket needs nothing else to be right', async () => {
+  const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
+  const env = { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' };
+  expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
+  expect(await loadControlSocket({ flags: {}, env })).toBe('/run/e.sock');
+  expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
+});
 
-  it('names what is wrong with itself', async () => {
-    const loaded = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
-    const message = 'control.sockt: unknown key, did you mean control.socket? (f)';
-    await expect(loaded).rejects.toMatchObject({ message });
-  });
+it('loadControlSocket names what is wrong with itself', async () => {
+  const loaded = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
+  const message = 'control.sockt: unknown key, did you mean control.socket? (f)';
+  await expect(loaded).rejects.toMatchObject({ message });
 });

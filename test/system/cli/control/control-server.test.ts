@@ -67,24 +67,22 @@ describe('the control socket', () => {
   });
 });
 
-describe('an unusable request', () => {
-  const UNKNOWN = /404.*"this sidecar does not know that command: run/s;
-  const bodyOf = (length: number) =>
-    `POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n`;
+const UNKNOWN = /404.*"this sidecar does not know that command: run/s;
+const bodyOf = (length: number) =>
+  `POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n`;
 
-  it.each([
-    ['of another path', 'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
-    ['that only looks', 'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
-    ['with a body', bodyOf(9), /^HTTP\/1\.1 413/],
-    ['in the protocol of an earlier version', 'drain\n', /^HTTP\/1\.1 40/],
-    ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
-    ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
-    ['whose body is not whole in time', bodyOf(1), /^$|408/],
-  ])('is refused and changes nothing: %s', async (what, bytes, answer) => {
-    const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
-    expect(await exchange(path, bytes)).toMatch(answer);
-    expect(target.told).toEqual([]);
-  });
+it.each([
+  ['of another path', 'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
+  ['that only looks', 'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
+  ['with a body', bodyOf(9), /^HTTP\/1\.1 413/],
+  ['in the protocol of an earlier version', 'drain\n', /^HTTP\/1\.1 40/],
+  ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
+  ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
+  ['whose body is not whole in time', bodyOf(1), /^$|408/],
+])('an unusable request is refused and changes nothing: %s', async (what, bytes, answer) => {
+  const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
+  expect(await exchange(path, bytes)).toMatch(answer);
+  expect(target.told).toEqual([]);
 });
 
 it('a Windows pipe is opened without a look at its folder or its mode', async () => {
