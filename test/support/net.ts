@@ -84,10 +84,15 @@ export async function startApplication(
   return { port: await listening(server), server, close };
 }
 
-/** Sends bytes as they are; resolves to all that comes back until the connection ends, or until `last` has come. */
-export async function exchange(port: number, request: string, last?: string): Promise<string> {
-  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined);
-  socket.setEncoding('latin1').write(request, 'latin1');
+/**
+ * Sends bytes to a port of 127.0.0.1 or a local socket; resolves to all that comes back until the connection ends, or until
+ * `last` has come. With `ends`, the sending side ends after them.
+ */
+export async function exchange(to: number | string, request: string, last?: string, ends = false): Promise<string> {
+  const socket = net.connect(typeof to === 'number' ? { port: to, host: '127.0.0.1' } : { path: to });
+  socket.on('error', () => undefined).setEncoding('latin1');
+  socket.write(request, 'latin1');
+  if (ends) socket.end();
   let text = '';
   socket.on('data', (some: string) => {
     text += some;

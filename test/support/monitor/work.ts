@@ -49,11 +49,8 @@ type Sizes = Readonly<Record<'rpcs' | 'objects' | 'sessions', number>>;
 export function createWork({ rpcs, objects, sessions }: Sizes) {
   const clock = new ManualClock();
   const map = <Value>(count: number, toName: (i: number) => string, value: Value) => {
-    const names = Array.from({ length: count }, (_, i) => toName((i * 7_919) % count));
-    return new CostlyMap(
-      clock,
-      names.map((name) => [name, value] as const),
-    );
+    const nameAt = (i: number) => toName((i * 7_919) % count);
+    return new CostlyMap(clock, new Map(Array.from({ length: count }, (_, i) => [nameAt(i), value])));
   };
   const { timer, meter, counter, counts, object } = metricsOf(clock);
   const gauge = (value: number) => ({ type: 'integer', read: () => value }) as const;
@@ -108,10 +105,8 @@ function metricsOf(clock: ManualClock) {
     clock.ns += us * NS_PER_US;
     return value;
   };
-  const timer = {
-    count: 1,
-    snapshot: () => spend(COST.timer, { count: 1, ...DURATIONS, rates: UNMARKED_SNAPSHOT }),
-  };
+  const snapshot = { count: 1, ...DURATIONS, rates: UNMARKED_SNAPSHOT };
+  const timer = { count: 1, snapshot: () => spend(COST.timer, snapshot) };
   const counter = {
     get count() {
       return spend(COST.counter, 1);
@@ -124,16 +119,10 @@ function metricsOf(clock: ManualClock) {
     snapshot: () => spend(COST.meter, UNMARKED_SNAPSHOT),
   };
   const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
+  const minute = { read: () => undefined, take: () => undefined };
   return {
     ...{ timer, counter, meter },
-    counts: {
-      ok: 1,
-      clientErrors: 0,
-      late: 0,
-      errors: 0,
-      durations,
-      minute: { read: () => undefined, take: () => undefined },
-    },
+    counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations, minute },
     object: { subscriptions: counter, newValues: meter, minute: { count: 0, take: () => 0 } },
   };
 }

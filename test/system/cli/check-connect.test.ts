@@ -5,13 +5,14 @@ import net from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
-import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
+import { listening, toUnusedPort } from '../../support/net.ts';
+import { CertificateFolder, type Pair, pemOf } from '../../support/tls/certificates.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const expired = folder.signed(authority, { name: 'plant', days: -1 });
+const CA = `, tls: { caFile: ${authority.certFile} }`;
 const servers: net.Server[] = [];
 let output: Printed;
 let heads: string[];
@@ -62,49 +63,24 @@ it.each([
 });
 
 it('with TLS, it shows version, cipher and the days of the certificate', async () => {
-  const port = await listen(https.createServer(pemOf(own), answer(200)));
-  const code = await connect(`https://localhost:${port}/smartWeb`, `, tls: { caFile: ${authority.certFile} }`);
+  const code = await connect(`https://localhost:${await secure(own)()}/smartWeb`, CA);
   expect([code, output.stderr]).toEqual([0, '']);
   expect(lines()[2]).toMatch(/^# upstream\.tls: TLSv1\.3, TLS_\w+; its certificate expires in 29 days$/);
   expect(heads).toEqual(['GET /smartWeb/']);
 });
 
-const refusing = async () => {
-  const server = net.createServer();
-  const port = await listening(server);
-  server.close();
-  return port;
-};
+const secure = (pair: Pair) => () => listen(https.createServer(pemOf(pair), answer(200)));
 const plain = (act: (socket: net.Socket) => void) =>
   listen(net.createServer((socket) => socket.on('error', () => undefined).once('data', () => act(socket))));
-const CA = `, tls: { caFile: ${authority.certFile} }`;
 
 it.each([
-  ['refuses', 'http', refusing, '', 'upstream.url: The upstream refused the connection. (ECONNREFUSED)'],
+  ['refuses', 'http', toUnusedPort, '', 'upstream.url: The upstream refused the connection. (ECONNREFUSED)'],
   ['fails', 'http', () => listen(http.createServer(answer(503))), '', 'GET /smartWeb/ is answered with 503'],
-  [
-    'closes',
-    'http',
-    () => plain((socket) => socket.end()),
-    '',
-    'closed or reset the connection before its answer began',
-  ],
+  ['closes', 'http', () => plain((socket) => socket.end()), '', 'closed or reset the connection before its answer'],
   ['is no web server', 'http', () => plain((socket) => socket.end('SSH-2.0\r\n')), '', 'answer is not HTTP/1.1'],
-  [
-    'speaks TLS',
-    'http',
-    () => listen(https.createServer(pemOf(own), answer(200))),
-    '',
-    'upstream.url: the upstream speaks TLS on that port, expected https://127.0.0.1:',
-  ],
+  ['speaks TLS', 'http', secure(own), '', 'the upstream speaks TLS on that port, expected https://127.0.0.1:'],
   ['has no TLS', 'https', () => listen(http.createServer(answer(200))), CA, 'there is no TLS on that port (ERR_SSL_'],
-  [
-    'has an expired certificate',
-    'https',
-    () => listen(https.createServer(pemOf(expired), answer(200))),
-    CA,
-    'its certificate has expired (CERT_HAS_EXPIRED)',
-  ],
+  ['has an expired certificate', 'https', secure(expired), CA, 'its certificate has expired (CERT_HAS_EXPIRED)'],
 ])('a server that %s is a failure with the exit code 1', async (_what, scheme, start, more, text) => {
   expect(await connect(`${scheme}://127.0.0.1:${await start()}/smartWeb`, more)).toBe(1);
   expect(output.stderr).toMatch(/^d2-sidecar: /);

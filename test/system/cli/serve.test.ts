@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { StartError } from '../../../src/base/errors.ts';
@@ -13,8 +12,7 @@ import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/s
 const stand = new ControlStand();
 
 /** Ends when the test says so. */
-class HeldSidecar implements Servable, Stoppable {
-  readonly told: string[] = [];
+class HeldSidecar extends NotingTarget implements Servable, Stoppable {
   readonly lifecycle = new Lifecycle(this, {
     times: () => ({ delayMs: 0, windowMs: 0, deadlineMs: 60_000 }),
     clock: systemClock,
@@ -33,14 +31,6 @@ class HeldSidecar implements Servable, Stoppable {
     await this.lifecycle.ended;
   }
 
-  isReady = async () => this.lifecycle.state === 'serving';
-  report = async () => Readable.from(['{}']);
-  dumpThreads = async () => '';
-  top = () => '{}';
-  history = undefined as never;
-  summarize = async () => undefined as never;
-  archive = undefined as never;
-  alerts = undefined as never;
   outlivesProcess = () => false;
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');
@@ -70,10 +60,7 @@ async function start(sidecar: Servable, options: { signals?: EventEmitter; contr
   return { ended, signals };
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
-}
-
+const until = (isSo: () => boolean) => vi.waitUntil(isSo, { interval: 1, timeout: 10_000 });
 const listening = () => until(() => stand.log.lines.includes('info listening'));
 
 /** Lets the sidecar go once it has been told to stop. */

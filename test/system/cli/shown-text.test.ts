@@ -1,10 +1,9 @@
 /** What others wrote reaches no terminal and no log with its control characters. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { ControlServer } from '../../../src/cli/control/control-server.ts';
 import { threads } from '../../../src/cli/threads.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { MAIN_PATH, runSidecar } from '../../support/sidecar-process.ts';
@@ -55,23 +54,17 @@ it('a log line escapes what it shows', () => {
   expect(logger.recent.lines.join('')).not.toMatch(UNSAFE);
 });
 
-describe('d2-sidecar threads', () => {
-  it('shows the name of a thread without control characters, and no deadlock that is a name', async () => {
-    const name = `${HOSTILE}\nJNI global refs: 6, weak refs: 0\n\nFound one Java-level deadlock:\n"x":\n`;
-    const dump = [
-      'Threads class SMR info:\n_java_thread_list=0x01, length=1, elements={\n0x00007f01\n}\n',
-      `"${name}" #1 prio=5 os_prio=0 tid=0x00007f01 nid=0x1 runnable\n   java.lang.Thread.State: RUNNABLE\n`,
-      'JNI global refs: 4, weak refs: 0\n\n',
-    ].join('\n');
-    const target = Object.assign(new NotingTarget(), { dumpThreads: () => Promise.resolve(dump) });
-    const server = await ControlServer.open(stand.at('a.sock'), target, stand.log.logger);
-    try {
-      const output = new Printed();
-      await threads({ kind: 'threads', flags: { control: stand.at('a.sock') } } as never, {}, output);
-      expect(output.stdout).toMatch(/^Deadlocks: none\n\nThreads: 1 of Java/);
-      expect(output.stdout).not.toMatch(UNSAFE);
-    } finally {
-      server.destroy();
-    }
-  });
+it('d2-sidecar threads shows the name of a thread without control characters, and no deadlock that is a name', async () => {
+  const name = `${HOSTILE}\nJNI global refs: 6, weak refs: 0\n\nFound one Java-level deadlock:\n"x":\n`;
+  const dump = [
+    'Threads class SMR info:\n_java_thread_list=0x01, length=1, elements={\n0x00007f01\n}\n',
+    `"${name}" #1 prio=5 os_prio=0 tid=0x00007f01 nid=0x1 runnable\n   java.lang.Thread.State: RUNNABLE\n`,
+    'JNI global refs: 4, weak refs: 0\n\n',
+  ].join('\n');
+  const target = Object.assign(new NotingTarget(), { dumpThreads: () => Promise.resolve(dump) });
+  const { path } = await stand.open('a.sock', target);
+  const output = new Printed();
+  await threads({ kind: 'threads', flags: { control: path } } as never, {}, output);
+  expect(output.stdout).toMatch(/^Deadlocks: none\n\nThreads: 1 of Java/);
+  expect(output.stdout).not.toMatch(UNSAFE);
 });

@@ -46,12 +46,10 @@ export class StatisticsReader {
 
   /** Every session as the peers know it, ordered by content, since only the sidecar knows the session ids. */
   async logins(): Promise<object[]> {
-    const sessions = await this.sessions();
-    const logins: object[] = [];
-    for (const { id, userName, connectionType } of sessions) {
-      logins.push({ userName, connectionType, ...(await this.statistics(id)) });
-    }
-    return inOrder(logins);
+    const logins = (await this.sessions()).map(async ({ id, userName, connectionType }) => ({
+      ...{ userName, connectionType, ...(await this.statistics(id)) },
+    }));
+    return inOrder(await Promise.all(logins));
   }
 
   async #read<T>(path: string): Promise<T> {
@@ -82,9 +80,8 @@ function namedCounts(metrics: Numbers<'count'>, prefix: string, postfix: string)
 
 function callsOf(kind: string, metrics: Metrics): [string, CallCount][] {
   const names = Object.keys(metrics.timers).filter((name) => name.startsWith(`${kind}.`));
-  return names
-    .map((name): [string, CallCount] => [name, callOf(name, metrics)])
-    .filter(([, { answered }]) => answered > 0);
+  const calls = names.map((name): [string, CallCount] => [name, callOf(name, metrics)]);
+  return calls.filter(([, { answered }]) => answered > 0);
 }
 
 function callOf(name: string, { timers, meters }: Metrics): CallCount {

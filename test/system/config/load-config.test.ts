@@ -40,11 +40,8 @@ describe('loadConfig', () => {
 
   it('lets a flag win over the environment, the environment over the file, the file over the default', async () => {
     const file = `upstream: { url: http://file:1 }\nlisten: { port: 1001, host: 127.0.0.1 }\nmonitor: { port: 1002 }\nlog: { level: warn }`;
-    const env = {
-      D2_SIDECAR_UPSTREAM_URL: 'http://env:2',
-      D2_SIDECAR_LISTEN_PORT: '2001',
-      D2_SIDECAR_MONITOR_PORT: '2002',
-    };
+    const ports = { D2_SIDECAR_LISTEN_PORT: '2001', D2_SIDECAR_MONITOR_PORT: '2002' };
+    const env = { D2_SIDECAR_UPSTREAM_URL: 'http://env:2', ...ports };
     const config = await load(file, env, { upstream: 'http://flag:3', monitor: ':3002' });
     expect(config).toMatchObject({
       ...{ upstream: { baseUrl: 'http://flag:3' }, monitor: { host: '127.0.0.1', port: 3002 } },
@@ -96,35 +93,31 @@ describe('loadConfig', () => {
   );
 });
 
-describe('applications', () => {
-  it.each([
-    ['http://h', undefined, ['']],
-    ['http://h/', undefined, ['']],
-    ['http://h/smartWeb/', undefined, ['smartWeb']],
-    ['http://h', '[a, /b/]', ['a', 'b']],
-    ['http://h/a', '[b, a, /]', ['a', 'b', '']],
-    ['http://h', "['']", ['']],
-    ['http://h/a/b', undefined, ['a/b']],
-    ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
-  ])('of %s and %s are %j', async (url, list, expected) => {
-    const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
-    expect(config.applications).toEqual(expected);
-  });
+it.each([
+  ['http://h', undefined, ['']],
+  ['http://h/', undefined, ['']],
+  ['http://h/smartWeb/', undefined, ['smartWeb']],
+  ['http://h', '[a, /b/]', ['a', 'b']],
+  ['http://h/a', '[b, a, /]', ['a', 'b', '']],
+  ['http://h', "['']", ['']],
+  ['http://h/a/b', undefined, ['a/b']],
+  ['http://h/%C5%BElt%C3%A1', '[žltá]', ['%C5%BElt%C3%A1']],
+])('applications of %s and %s are %j', async (url, list, expected) => {
+  const config = await load(list === undefined ? '' : `applications: ${list}`, {}, { upstream: url });
+  expect(config.applications).toEqual(expected);
 });
 
-describe('metrics.maxNames', () => {
-  const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
+const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
 
-  it.each([
-    ['one number is for all kinds', '7', {}, ALL_SEVEN],
-    ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
-    ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
-    ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
-  ])('%s', async (_what, file, variables, expected) => {
-    const env = Object.entries(variables).map(([end, value]) => [`D2_SIDECAR_METRICS_MAX_NAMES${end}`, value]);
-    const { metrics } = await load(`metrics: { maxNames: ${file} }`, Object.fromEntries(env));
-    expect(metrics.maxNames).toEqual(expected);
-  });
+it.each([
+  ['one number is for all kinds', '7', {}, ALL_SEVEN],
+  ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
+  ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
+  ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
+])('metrics.maxNames: %s', async (_what, file, variables, expected) => {
+  const env = Object.entries(variables).map(([end, value]) => [`D2_SIDECAR_METRICS_MAX_NAMES${end}`, value]);
+  const { metrics } = await load(`metrics: { maxNames: ${file} }`, Object.fromEntries(env));
+  expect(metrics.maxNames).toEqual(expected);
 });
 
 describe('the monitoring port', () => {
@@ -133,38 +126,29 @@ describe('the monitoring port', () => {
     expect([config.monitor.host, config.monitor.auth]).toEqual([host, undefined]);
   });
 
+  const FILES = { usersFile: '/u', tokensFile: '/t' };
+
   it.each([
     ['all where the configuration says so', 'host: 0.0.0.0, auth: none', '', '', { host: '0.0.0.0', auth: 'none' }],
-    [
-      'those in files, named in the file and the environment',
-      'host: 0.0.0.0, auth: { usersFile: /etc/users }, hosts: [Plant.Example, plant.example]',
-      ...(['_TOKENS_FILE', '/etc/tokens'] as const),
-      { auth: { usersFile: '/etc/users', tokensFile: '/etc/tokens' }, hosts: ['plant.example'] },
-    ],
     ['all where the environment says none', 'auth: { usersFile: /etc/users }', '', 'none', { auth: 'none' }],
+    ['those in files, also of the environment', 'auth: { usersFile: /u }', '_TOKENS_FILE', '/t', { auth: FILES }],
+    ['names, each once', 'hosts: [Plant.Example, plant.example]', '', '', { hosts: ['plant.example'] }],
   ])('may be open to %s', async (_whom, keys, variable, value, expected) => {
     const env: Record<string, string> = value === '' ? {} : { [`D2_SIDECAR_MONITOR_AUTH${variable}`]: value };
     expect((await load(`monitor: { ${keys} }`, env)).monitor).toMatchObject(expected);
   });
-
-  it('may be any free one, beside a listener on any free one', async () => {
-    const config = await load('', {}, { upstream: UPSTREAM, listen: '127.0.0.1:0', monitor: '127.0.0.1:0' });
-    expect([config.listen.port, config.monitor.port]).toEqual([0, 0]);
-  });
 });
 
-describe('loadControlSocket', () => {
-  it('needs nothing else to be right', async () => {
-    const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
-    const env = { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' };
-    expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
-    expect(await loadControlSocket({ flags: {}, env })).toBe('/run/e.sock');
-    expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
-  });
+it('loadControlSocket needs nothing else to be right', async () => {
+  const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
+  const env = { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' };
+  expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
+  expect(await loadControlSocket({ flags: {}, env })).toBe('/run/e.sock');
+  expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
+});
 
-  it('names what is wrong with itself', async () => {
-    const loaded = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
-    const message = 'control.sockt: unknown key, did you mean control.socket? (f)';
-    await expect(loaded).rejects.toMatchObject({ message });
-  });
+it('loadControlSocket names what is wrong with itself', async () => {
+  const loaded = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
+  const message = 'control.sockt: unknown key, did you mean control.socket? (f)';
+  await expect(loaded).rejects.toMatchObject({ message });
 });

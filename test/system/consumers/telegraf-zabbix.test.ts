@@ -6,16 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { SUBJECTS } from '../../../src/measure/verdict/evidence.ts';
 import { VERDICT_CODES } from '../../../src/measure/verdict/rules.ts';
-import {
-  PASSWORD,
-  ROOT,
-  SENT,
-  SHIPPED_ADDRESS,
-  startConsumedSidecar,
-} from '../../support/consumers/consumed-sidecar.ts';
+import { PASSWORD, SENT, SHIPPED_ADDRESS, startConsumedSidecar } from '../../support/consumers/consumed-sidecar.ts';
 import { byGjson, byJsonPath } from '../../support/consumers/paths.ts';
 import { parseTelegrafConfiguration, type Table } from '../../support/consumers/telegraf-configuration.ts';
 import { deferTo } from '../../support/deferred.ts';
+import { ROOT } from '../../support/docs/documents.ts';
 import { basic } from '../../support/monitor/access/access-files.ts';
 
 /** Seconds by which a call may take longer on a busy machine. */
@@ -140,13 +135,11 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
       ...{ 'd2s.verdict.text': text, 'd2s.verdict.code': code, 'd2s.verdict.subject': subject },
     });
     const expressions = template.items.flatMap(({ triggers = [] }) => triggers.map(({ expression }) => expression));
-    const keys = expressions.flatMap((one) =>
-      Array.from(one.matchAll(/\(\/D2000 by d2-sidecar\/([\w.]+)/g), ([, key]) => key),
-    );
-    expect(new Set(keys)).toEqual(new Set(ofVerdict.map(({ key }) => key)));
-    const values = expressions.flatMap((one) => Array.from(one.matchAll(/"([\w-]+)"/g), ([, value = '']) => value));
+    const namesIn = (pattern: RegExp) =>
+      new Set(expressions.flatMap((one) => Array.from(one.matchAll(pattern), ([, name = '']) => name)));
+    expect(namesIn(/\(\/D2000 by d2-sidecar\/([\w.]+)/g)).toEqual(new Set(ofVerdict.map(({ key }) => key)));
     const blamed = SUBJECTS.filter((one) => one !== 'nobody' && one !== 'unknown');
-    expect(new Set(values)).toEqual(new Set([...blamed, 'target-missed', 'draining']));
+    expect(namesIn(/"([\w-]+)"/g)).toEqual(new Set([...blamed, 'target-missed', 'draining']));
     expect(VERDICT_CODES).toEqual(expect.arrayContaining(['target-missed', 'draining']));
   });
 

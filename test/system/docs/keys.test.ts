@@ -17,11 +17,8 @@ const documents = listDocuments();
 const sections = new Set(knownNamesAt([]));
 const keys = new Set(listKeys().flatMap(({ path: steps }) => steps.map((_, i) => steps.slice(0, i + 1).join('.'))));
 /** Last parts of keys, those within lists included: `certFile`, `userField`. */
-const parts = new Set(
-  [...readFileSync(path.join(ROOT, 'config/schema.json'), 'utf8').matchAll(/"([A-Za-z]+)": \{/g)].map(
-    ([, name]) => name,
-  ),
-);
+const schema = readFileSync(path.join(ROOT, 'config/schema.json'), 'utf8');
+const parts = new Set(Array.from(schema.matchAll(/"([A-Za-z]+)": \{/g), ([, name]) => name));
 
 /** All that is in these folders, without the tests of documents, which contain made-up names. */
 function textOf(...folders: readonly string[]): string {
@@ -108,16 +105,12 @@ const hasBegin = (begin: string) => [...series].some((one) => one.startsWith(beg
 /** `d2_calls_total`; `d2_comet_…`, `d2_sidecar_` and `d2_call` for all with this prefix. */
 function faultsOfSeries(document: Document): string[] {
   return pieces(document).flatMap(({ place, text }) => {
-    const named = [...text.matchAll(/(?<![\w/.-])(?:d2|jvm|process|nodejs)_\w*(?:…|\.\.\.|<[a-z]+>)?/g)].map(
-      ([name]) => name,
-    );
+    const named = text.match(/(?<![\w/.-])(?:d2|jvm|process|nodejs)_\w*(?:…|\.\.\.|<[a-z]+>)?/g) ?? [];
     const faults = named.filter((name) => {
       const [, begin] = /^(\w+?_)(?:…|\.\.\.|<[a-z]+>)?$/.exec(name) ?? [];
       return !(begin === undefined ? series.has(name) || hasBegin(`${name}_`) : hasBegin(begin));
     });
-    const unknown = [...text.matchAll(/\bD2(?!S_|_)[A-Z][A-Za-z]+\b/g)]
-      .map(([name]) => name)
-      .filter((name) => !alerts.has(name));
+    const unknown = (text.match(/\bD2(?!S_|_)[A-Z][A-Za-z]+\b/g) ?? []).filter((name) => !alerts.has(name));
     return [
       ...faults.map((name) => `${place}: ${name}: no such series`),
       ...unknown.map((name) => `${place}: ${name}: no such alert`),
@@ -127,10 +120,8 @@ function faultsOfSeries(document: Document): string[] {
 
 /** Commands of `d2-sidecar` in the text: `d2-sidecar health [--ready]`. Words in capitals are placeholders. */
 function faultsOfCommands(document: Document): string[] {
-  const lines = pieces(document).flatMap(({ place, text }) =>
-    text.split('\n').map((line) => ({ place, line: line.trim() })),
-  );
-  return lines.flatMap(({ place, line }) => {
+  const lines = pieces(document).flatMap(({ place, text }) => text.split('\n').map((line) => [place, line.trim()]));
+  return lines.flatMap(([place, line = '']) => {
     const [, rest] = /^(?:npx d2-sidecar|d2-sidecar|node dist\/main\.js)((?: (?![<>|#]| ).*)?)$/.exec(line) ?? [];
     if (rest === undefined) return [];
     const words = (rest.split(/ [<>|#]| {2}/)[0] ?? '')
@@ -157,9 +148,8 @@ function faultsOfFlags({ codes }: Document): string[] {
   return codes.flatMap(({ place, text }) => {
     const [, flag] = /^--([a-z-]+)(?:[ =].*)?$/.exec(text) ?? [];
     if (flag === undefined) return [];
-    const isKnown =
-      HELP.includes(`--${flag}`) || new RegExp(`--${flag}(?![\\w-])`).test(others) || flag === 'build-arg';
-    return isKnown ? [] : [`${place}: --${flag}: no such flag`];
+    const isOther = new RegExp(`--${flag}(?![\\w-])`).test(others) || flag === 'build-arg';
+    return isOther || HELP.includes(`--${flag}`) ? [] : [`${place}: --${flag}: no such flag`];
   });
 }
 

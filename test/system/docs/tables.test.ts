@@ -12,18 +12,11 @@ type Row = readonly string[];
 /** The tables below a heading, each starting with its head, without the line of dashes. */
 function tablesOf(text: string, heading: string): readonly (readonly Row[])[] {
   const [, section = ''] = new RegExp(`\\n## ${heading}\\n(.*?)(?=\\n## |$)`, 's').exec(text) ?? [];
-  return [...section.matchAll(/(?:^\|.*\n?)+/gm)].map(([table]) =>
-    table
-      .trim()
-      .split('\n')
-      .filter((_, i) => i !== 1)
-      .map((line) =>
-        line
-          .split('|')
-          .slice(1, -1)
-          .map((cell) => cell.trim()),
-      ),
-  );
+  const cellsOf = (line: string) => line.split(/ *\| */).slice(1, -1);
+  return (section.match(/(?:^\|.*\n?)+/gm) ?? []).map((table) => {
+    const [head = '', , ...rows] = table.trim().split('\n');
+    return [head, ...rows].map(cellsOf);
+  });
 }
 
 it('README.md lists all endpoints that exist, except those of the live page', () => {
@@ -43,18 +36,18 @@ it('README.md lists all endpoints that exist, except those of the live page', ()
   expect(shown.sort(), 'each endpoint needs a place in the table "What it answers"').toEqual(wanted);
 });
 
-/** Packages that the program imports, without the live page's; those of one project as `@opentelemetry/*`. */
+/** Packages that the program imports, without the live page's. */
 function importedPackages(): readonly string[] {
   const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !file.startsWith('page/'),
   );
-  const names = files.flatMap((file) =>
-    [...read(`src/${file}`).matchAll(/(?:\bfrom|\bimport\() ?'((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^']*)?'/g)].map(
-      ([, name = '']) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'),
-    ),
-  );
-  return [...new Set(names)].sort();
+  const text = files.map((file) => read(`src/${file}`)).join('\n');
+  const imports = text.matchAll(/(?:\bfrom|\bimport\() ?'((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^']*)?'/g);
+  return [...new Set(Array.from(imports, ([, name = '']) => projectOf(name)))].sort();
 }
+
+/** `@opentelemetry/*` for each of its packages. */
+const projectOf = (name: string) => name.replace(/^(@opentelemetry)\/.*/, '$1/*');
 
 it('docs/architecture.md lists the packages that the program and the page are built from, and all others of package.json', () => {
   const text = read('docs/architecture.md');
@@ -63,7 +56,7 @@ it('docs/architecture.md lists the packages that the program and the page are bu
   const namesIn = (rows: readonly Row[]) => rows.map(([name = '']) => name.replaceAll('`', ''));
   expect(namesIn(program).sort()).toEqual(importedPackages());
   expect(program.filter(([, use = '', reason = '']) => use.length < 3 || reason.length < 10)).toEqual([]);
-  const bundled = Object.keys(dependencies).map((name) => name.replace(/^(@opentelemetry)\/.*/, '$1/*'));
+  const bundled = Object.keys(dependencies).map(projectOf);
   expect(namesIn([...program, ...page]).sort()).toEqual([...new Set(bundled)].sort());
   const names = Object.keys({ ...devDependencies, ...overrides }).filter((name) => !name.startsWith('@types/'));
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);

@@ -14,6 +14,8 @@ interface FakeProcess extends FakeState {
 }
 
 export const LOOPBACK_8080 = '0100007F:1F90';
+/** The byte of a counters file that is 0 until all counters are there. */
+export const ACCESSIBLE_AT = 7;
 export const TOMCAT = 'org.apache.catalina.startup.Bootstrap start';
 
 /** A counters file with other texts, e.g. of a JVM with another command. */

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { readServerProcess } from '../../../src/jvm/hsperfdata/hsperfdata-source.ts';
-import { Folder } from '../../support/monitor/access/access-files.ts';
+import { temporaryFolder, untilTestEnds } from '../../support/deferred.ts';
 
 it('the process of the server is read from /proc', async () => {
   const read = await readServerProcess('/proc', process.pid, undefined);
@@ -26,13 +26,12 @@ it('the process of the server is unknown once it has ended', async () => {
 });
 
 it('the process of the server has what can be read, whatever its name is', async () => {
-  const folder = new Folder();
-  onTestFinished(() => folder.remove());
-  mkdirSync(path.join(folder.path, '7'));
+  const folder = temporaryFolder(untilTestEnds);
+  mkdirSync(path.join(folder, '7'));
   const after = Array.from({ length: 40 }, (_, index) => String(index + 3));
-  folder.write('7/stat', `7 (a) b (x y) ${after.join(' ')}`);
-  writeFileSync(path.join(folder.path, '7/status'), 'Name:\tx\nVmRSS:\t   2 kB\n');
-  expect(await readServerProcess(folder.path, 7, 22)).toEqual({
+  writeFileSync(path.join(folder, '7/stat'), `7 (a) b (x y) ${after.join(' ')}`);
+  writeFileSync(path.join(folder, '7/status'), 'Name:\tx\nVmRSS:\t   2 kB\n');
+  expect(await readServerProcess(folder, 7, 22)).toEqual({
     ...{ id: '7 22', cpuSeconds: 0.29, residentBytes: 2_048 },
     ...{ openDescriptors: undefined, maxDescriptors: undefined },
   });

@@ -195,19 +195,15 @@ async function expectStatus(status: number | undefined, path: string, method: st
   expect([method, answer.status, faultsOf(answer, method, path)]).toEqual([method, status, []]);
 }
 
-it.each(['rpc/E.Demo.Run', 'sba/E.Demo.Run', 'objects/H.Level'])(
-  'the view of %s has users, addresses and sessions for the role sessions only',
-  async (item) => {
+it('the view of a name has users, addresses and sessions for the role sessions only', async () => {
+  const list = expect.any(Array);
+  for (const item of ['rpc/E.Demo.Run', 'sba/E.Demo.Run', 'objects/H.Level']) {
     const read = async (authorization: string) =>
       JSON.parse((await ask(`/live/smartWeb/${item}`, { authorization })).body) as object;
-    expect(await read(BOB)).toMatchObject({ callers: null, running: null, slowest: null });
-    expect(await read(ANN)).toMatchObject({
-      callers: expect.any(Array),
-      running: expect.any(Array),
-      slowest: expect.any(Array),
-    });
-  },
-);
+    expect(await read(BOB), item).toMatchObject({ callers: null, running: null, slowest: null });
+    expect(await read(ANN), item).toMatchObject({ callers: list, running: list, slowest: list });
+  }
+});
 
 describe('the access matrix', () => {
   it('has every route', () => {

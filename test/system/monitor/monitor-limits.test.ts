@@ -1,19 +1,14 @@
 /** Times and sizes with TLS; without: sidecar/live-limits.test.ts; numbers of connections: monitor-floods.test.ts. */
-import { once } from 'node:events';
-import tls from 'node:tls';
 import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import type { LimitKey } from '../../../src/limits/limit-hits.ts';
-import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { get as getSecurely, listenerTls } from '../../support/tls/ends.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
+import { connected, get as getSecurely, listenerTls } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { answering, OK, get as requestTo, type Stand, startStand } from '../../support/wire/stand.ts';
 
 const certificates = new CertificateFolder();
 const ca = certificates.authority();
 const own = certificates.signed(ca, { name: 'localhost' });
-const METRICS = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
-const LIVE = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 let stand: Stand;
 afterEach(() => stand.close());
@@ -29,16 +24,9 @@ async function start(monitor: Partial<Config['monitor']>): Promise<void> {
 const ask = (path: string, headers = {}) => getSecurely(stand.monitorPort, path, { ca, headers });
 
 async function connect(): Promise<Peer> {
-  const socket = tls.connect({ port: stand.monitorPort, ca: textOf(ca.certFile), servername: 'localhost' });
-  const peer = new Peer(socket);
+  const socket = await connected(stand.monitorPort, ca);
   onTestFinished(() => void socket.destroy());
-  await once(socket, 'secureConnect');
-  return peer;
-}
-
-async function hitsOf(key: LimitKey): Promise<number> {
-  const { body } = await ask('/metrics');
-  return Number(new RegExp(`^d2_sidecar_limit_hits_total\\{limit="${key}"\\} (\\d+)$`, 'm').exec(body)?.[1] ?? -1);
+  return new Peer(socket);
 }
 
 it.each([
@@ -49,15 +37,15 @@ it.each([
   const slow = await connect();
   if (begin !== '') expect((await slow.ask(begin)).status).toBe(408);
   await slow.ended();
-  expect(await hitsOf('monitor.headTimeout')).toBe(1);
+  expect(stand.sidecar.limits.countOf('monitor.headTimeout')).toBe(1);
 });
 
 it('monitor.idleTimeout: a silent connection is closed', async () => {
   await start({ idleTimeoutMs: 150 });
   const silent = await connect();
-  expect((await silent.ask(LIVE)).status).toBe(200);
+  expect((await silent.ask('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).status).toBe(200);
   await silent.ended();
-  expect(await hitsOf('monitor.idleTimeout')).toBe(1);
+  expect(stand.sidecar.limits.countOf('monitor.idleTimeout')).toBe(1);
 });
 
 it('monitor.maxAnswerBytes: a larger answer in one piece becomes 507, smaller ones are sent', async () => {
@@ -83,7 +71,7 @@ it('monitor.maxAnswerBytes: a streamed answer is cut at the limit, and the next 
   }
   await expect.poll(() => client.received.split('200 OK').length, { timeout: 10_000 }).toBe(101);
   const peer = await connect();
-  peer.send(METRICS);
+  peer.send('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await peer.ended();
   expect(peer.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(peer.received).toMatch(/^transfer-encoding: chunked\r$/im);

@@ -64,14 +64,12 @@ function changed(before: string | RegExp, after: string): Buffer {
   return gzipSync(`${linesOf(whole).join('\n').replace(before, after)}\n`);
 }
 
-/** The whole file with its first record of a session changed. */
-function withSession(change: (session: Record<string, unknown>) => void): Buffer {
+/** The whole file with other values in its first record of a session. */
+function withValue(values: object): Buffer {
   const records = recordsOf(whole);
-  for (const one of records.filter(({ record }) => record === 'session').slice(0, 1)) change(one);
+  Object.assign(records.find(({ record }) => record === 'session') ?? {}, values);
   return encodeRecords(records);
 }
-
-const withValue = (value: object) => withSession((session) => Object.assign(session, value));
 
 const deep = (bracket: string) => bracket.repeat(1e6);
 
@@ -89,7 +87,7 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['has a text in place of a number', 'unreadable', () => withValue({ atNs: 'x' })],
   ['has a line that is no JSON', 'unreadable', () => changed('"record":"session"', '"record":session')],
   ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '"sba"')],
-  ['has a session without an id', 'unreadable', () => withSession((session) => delete session.id)],
+  ['has a session without an id', 'unreadable', () => withValue({ id: undefined })],
   ['has very deep lists', 'unreadable', () => changed('"tokens":[', `"tokens":[${deep('[')}${deep(']')},`)],
 ];
 

@@ -20,8 +20,8 @@ export function gaugesOf(reading: JvmReading): Map<string, number> {
   );
 }
 
-/** The error of a reading that must fail. */
-export async function failureOf(reading: Promise<JvmReading> | (() => JvmReading)): Promise<JvmSourceError> {
+/** The error of a reading or a search that must fail. */
+export async function failureOf(reading: Promise<unknown> | (() => unknown)): Promise<JvmSourceError> {
   try {
     await (typeof reading === 'function' ? reading() : reading);
   } catch (cause) {

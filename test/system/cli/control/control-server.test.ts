@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -15,19 +16,9 @@ import { requestDrain, requestShutdown, requestStatus } from '../../../../src/cl
 import { ControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
-import { collect } from '../../../support/install/run.ts';
+import { exchange } from '../../../support/net.ts';
 
 const stand = new ControlStand();
-
-/** Sends bytes as they are; resolves to all that comes back until the connection ends. */
-async function talk(socketPath: string, bytes: string): Promise<string> {
-  const socket = net.connect(socketPath).on('error', () => undefined);
-  const received = collect(socket);
-  const closed = new Promise((resolve) => socket.on('close', resolve));
-  socket.write(bytes);
-  await closed;
-  return received();
-}
 
 async function open(requestTimeoutMs?: number) {
   const target = new NotingTarget();
@@ -60,9 +51,8 @@ describe('the control socket', () => {
   });
 
   it('lets the client give up on a shutdown that never ends', async () => {
-    const server = await stand.open('a.sock');
-    const { gone } = await requestShutdown(server.path, 20);
-    expect(await gone).toBe(false);
+    const { path } = await open();
+    expect(await (await requestShutdown(path, 20)).gone).toBe(false);
   });
 
   it('can be opened by its own user only, in a folder closed to others, leaves the mode of new files, and is removed', async () => {
@@ -77,34 +67,22 @@ describe('the control socket', () => {
   });
 });
 
-describe('an unusable request', () => {
-  const REFUSED = /^HTTP\/1\.1 40/;
+const UNKNOWN = /404.*"this sidecar does not know that command: run/s;
+const bodyOf = (length: number) =>
+  `POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n`;
 
-  it.each([
-    [
-      'of another path',
-      'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n',
-      /404.*"this sidecar does not know that command: run/s,
-    ],
-    [
-      'that only looks',
-      'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n',
-      /404.*"this sidecar does not know that command: run/s,
-    ],
-    ['with a body', 'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n', /^HTTP\/1\.1 413/],
-    ['in the protocol of an earlier version', 'drain\n', REFUSED],
-    ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
-    ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
-    [
-      'whose body is not whole in time',
-      'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n',
-      /^$|408/,
-    ],
-  ])('is refused and changes nothing: %s', async (what, bytes, answer) => {
-    const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
-    expect(await talk(path, bytes)).toMatch(answer);
-    expect(target.told).toEqual([]);
-  });
+it.each([
+  ['of another path', 'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
+  ['that only looks', 'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
+  ['with a body', bodyOf(9), /^HTTP\/1\.1 413/],
+  ['in the protocol of an earlier version', 'drain\n', /^HTTP\/1\.1 40/],
+  ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
+  ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
+  ['whose body is not whole in time', bodyOf(1), /^$|408/],
+])('an unusable request is refused and changes nothing: %s', async (what, bytes, answer) => {
+  const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
+  expect(await exchange(path, bytes)).toMatch(answer);
+  expect(target.told).toEqual([]);
 });
 
 it('a Windows pipe is opened without a look at its folder or its mode', async () => {
@@ -125,23 +103,18 @@ it('a Windows pipe is opened without a look at its folder or its mode', async ()
 
 it('too many clients are refused, and logged once', async () => {
   const { path } = await open();
-  const connect = async () => {
-    const socket = net.connect(path);
-    await new Promise((resolve) => socket.once('connect', resolve));
-    return socket;
-  };
-  const idle = await Promise.all(Array.from({ length: 16 }, connect));
-  expect(await talk(path, 'GET /status HTTP/1.1\r\n\r\n')).toBe('');
-  expect(await talk(path, 'GET /status HTTP/1.1\r\n\r\n')).toBe('');
+  const idle = Array.from({ length: 16 }, () => net.connect(path));
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  for (let client = 0; client < 2; client += 1) expect(await exchange(path, 'GET /status HTTP/1.1\r\n\r\n')).toBe('');
   expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
   for (const socket of idle) socket.destroy();
 });
 
 describe('a place', () => {
-  const expectRefused = async (name: string, reason: string) =>
-    await expect(stand.open(name)).rejects.toMatchObject({
-      ...{ code: 'D2S_ERR_CONTROL', message: expect.stringContaining(reason) },
-    });
+  async function expectRefused(name: string, reason: string): Promise<void> {
+    const message = expect.stringContaining(reason);
+    await expect(stand.open(name)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+  }
 
   it('with the socket of a dead process is used, and the socket replaced', async () => {
     stand.leaveStale('a.sock');

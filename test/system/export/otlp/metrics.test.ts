@@ -37,6 +37,14 @@ async function filled(): Promise<Plant> {
   return plant;
 }
 
+/** The kind of OTLP by the type of Prometheus. */
+const KINDS: Readonly<Record<string, string>> = {
+  counter: 'sum',
+  summary: 'sum',
+  gauge: 'gauge',
+  histogram: 'histogram',
+};
+
 describe('a push', () => {
   it('has every sample of /metrics with its value, and no other', async () => {
     const plant = await filled();
@@ -55,9 +63,7 @@ describe('a push', () => {
     const help = new Map([...text.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name = '', line]) => [name, line]));
     const wrong = receiver.metrics.filter(({ name, kind, temporality, isMonotonic, description }) => {
       const family = types.has(name) ? name : name.replace(/_(?:sum|count)$/, '');
-      const expected = { counter: 'sum', summary: 'sum', gauge: 'gauge', histogram: 'histogram' }[
-        types.get(family) ?? ''
-      ];
+      const expected = KINDS[types.get(family) ?? ''];
       const isRight = kind === 'gauge' || (temporality === 2 && isMonotonic === (kind === 'sum'));
       return kind !== expected || !isRight || description !== help.get(family);
     });
@@ -71,13 +77,9 @@ describe('a push', () => {
   it('identifies its sender, as protobuf over POST', async () => {
     await pushed(await filled());
     const [first] = receiver.received;
-    expect(first).toMatchObject({
-      path: '/v1/metrics',
-      headers: {
-        'content-type': 'application/x-protobuf',
-        'user-agent': expect.stringMatching(/^d2-sidecar\/1\.2\.3 /),
-      },
-    });
+    const agent = expect.stringMatching(/^d2-sidecar\/1\.2\.3 /);
+    const headers = { 'content-type': 'application/x-protobuf', 'user-agent': agent };
+    expect(first).toMatchObject({ path: '/v1/metrics', headers });
     expect(toMetrics(first?.body as Buffer).resource).toEqual({
       'service.name': 'd2-sidecar',
       'service.version': '1.2.3',
@@ -109,9 +111,7 @@ describe('a push', () => {
     // On a clock that counts only the reading, not the sending.
     expect(work.clock.ns).toBeGreaterThan(60 * MS);
     expect(longestNs).toBeLessThan(2 * MS);
-    const counts = receiver.received.map(({ body }) =>
-      toMetrics(body).metrics.reduce((sum, { points }) => sum + points.length, 0),
-    );
+    const counts = receiver.received.map(({ body }) => toMetrics(body).metrics.flatMap(({ points }) => points).length);
     expect(Math.max(...counts)).toBe(500);
     expect(counts.length).toBeGreaterThan(50);
   });
@@ -130,7 +130,7 @@ it('pushes come every interval, each whole, until the end', async () => {
 
 it('pushes are counted in /metrics', async () => {
   const otlp = await pushed(await filled());
-  const accepted = receiver.metrics.reduce((sum, { points }) => sum + points.length, 0);
+  const accepted = receiver.metrics.flatMap(({ points }) => points).length;
   expect(otlp.signals.get('metrics')).toMatchObject({
     ...{ isUp: true, exports: { ok: receiver.received.length, failed: 0 }, items: { accepted } },
   });

@@ -36,7 +36,6 @@ interface Refused {
   readonly target?: Partial<VisibleJvm>;
   /** What is ours. */
   readonly system?: Partial<AttachSystem>;
-  readonly reason: RegExp;
 }
 
 const maps = (...libraries: readonly string[]) =>
@@ -44,86 +43,53 @@ const maps = (...libraries: readonly string[]) =>
 const remove = (...paths: readonly string[]) => {
   for (const path of paths) rmSync(path, { recursive: true });
 };
-const ownStatus = (text: string) => () => writeFileSync(join(jvm.procPath, 'self/status'), text);
+const ownStatus = (text: string): Refused => ({
+  prepare: () => writeFileSync(join(jvm.procPath, 'self/status'), text),
+});
+const setOtherMap = () => jvm.setUserNamespace(PID, undefined, '0 100000 65536\n');
+const NO_PLACE = /neither in the JVM’s working directory \(ENOENT\) nor .*\/tmp \(ENOENT\)/;
 const linkTmpElsewhere = () => {
   remove(jvm.cwd, jvm.tmpPath);
   mkdirSync(join(jvm.directory, 'elsewhere'));
   symlinkSync(join(jvm.directory, 'elsewhere'), jvm.tmpPath);
 };
 
-const REFUSED: Readonly<Record<string, Refused>> = {
-  'without a handler for SIGQUIT': {
-    state: { caught: '2000000181005ccb' },
-    reason: /SIGQUIT would kill the JVM.*-Xrs/,
-  },
-  'whose signal mask has an unknown form': { state: { caught: 'all' }, reason: /would kill/ },
-  'that is stopped': { state: { state: 'T' }, reason: /stopped/ },
-  'that is traced': { state: { state: 't' }, reason: /stopped/ },
-  'that is a zombie': { state: { state: 'Z' }, reason: /ended/ },
-  'that is gone': { prepare: () => jvm.end(), reason: /ended/ },
-  'that is not visible': { target: { pid: undefined }, reason: /-XX:\+StartAttachListener/ },
-  'of another user': { state: { uid: 54_321 }, reason: /not the JVM that was found/ },
-  'in another pid namespace than was said': { state: { nspid: 8 }, reason: /not the JVM that was found/ },
-  'that started at another time': { target: { startTicks: 499 }, reason: /not the JVM that was found/ },
-  'without libjvm.so': { state: { maps: maps('/usr/sbin/nginx') }, reason: /does not run HotSpot/ },
-  'whose mappings we may not read, under a different name': {
-    state: { maps: undefined, comm: 'nginx' },
-    reason: /not run HotSpot/,
-  },
-  'that is OpenJ9': {
-    state: { maps: maps('/j9/lib/default/libjvm.so', '/j9/lib/default/libj9vm29.so') },
-    reason: /not run HotSpot/,
-  },
-  'that has no thread of HotSpot’s for it': {
-    state: { threads: ['java', 'Signal Dispatcx'] },
-    reason: /handler that is not the JVM’s/,
-  },
-  'that says that it cannot be attached to': { state: { cmdline: ['java', DISABLED] }, reason: /remove it/ },
-  'that would refuse our user': {
-    state: { uid: 54_321, gid: 1 },
-    target: { uid: 54_321 },
-    system: { uid: 65_000, gid: 1 },
-    reason: /own user and group/,
-  },
-  'that would refuse our group': {
-    state: { uid: 54_321 },
-    target: { uid: 54_321 },
-    system: { uid: 54_321, gid: 54_322 },
-    reason: /own user and group/,
-  },
-  'without a place for the marker': {
-    prepare: () => remove(jvm.cwd, jvm.tmpPath),
-    reason: /neither in the JVM’s working directory \(ENOENT\) nor .*\/tmp \(ENOENT\)/,
-  },
-  'whose /tmp is a link out of its root': { prepare: linkTmpElsewhere, reason: /can be created neither/ },
-  'with a file in the marker’s place': { prepare: () => writeFileSync(jvm.markerPath, 'kept'), reason: /already/ },
-  'with a link in the marker’s place': { prepare: () => symlinkSync('/nowhere', jvm.markerPath), reason: /already/ },
-  'with a file in the socket’s place': {
-    prepare: () => writeFileSync(jvm.socketPath, ''),
-    reason: /something else occupies the path/,
-  },
+const isOther = { state: { uid: 54_321 }, target: { uid: 54_321 } };
+
+const REFUSED: readonly (readonly [what: string, reason: RegExp, refused: Refused])[] = [
+  ['without a handler for SIGQUIT', /SIGQUIT would kill the JVM.*-Xrs/, { state: { caught: '2000000181005ccb' } }],
+  ['whose signal mask has an unknown form', /would kill/, { state: { caught: 'all' } }],
+  ['that is stopped', /stopped/, { state: { state: 'T' } }],
+  ['that is traced', /stopped/, { state: { state: 't' } }],
+  ['that is a zombie', /ended/, { state: { state: 'Z' } }],
+  ['that is gone', /ended/, { prepare: () => jvm.end() }],
+  ['that is not visible', /-XX:\+StartAttachListener/, { target: { pid: undefined } }],
+  ['of another user', /not the JVM that was found/, { state: { uid: 54_321 } }],
+  ['in another pid namespace than was said', /not the JVM that was found/, { state: { nspid: 8 } }],
+  ['that started at another time', /not the JVM that was found/, { target: { startTicks: 499 } }],
+  ['without libjvm.so', /does not run HotSpot/, { state: { maps: maps('/usr/sbin/nginx') } }],
+  ['whose mappings are closed, of another name', /not run HotSpot/, { state: { maps: undefined, comm: 'nginx' } }],
+  ['that is OpenJ9', /not run HotSpot/, { state: { maps: maps('/j9/lib/libjvm.so', '/j9/lib/libj9vm29.so') } }],
+  ['without HotSpot’s thread', /handler that is not the JVM’s/, { state: { threads: ['java', 'Signal Dispatcx'] } }],
+  ['that says that it cannot be attached to', /remove it/, { state: { cmdline: ['java', DISABLED] } }],
+  ['that would refuse our user', /own user and group/, { ...isOther, system: { uid: 65_000, gid: 1 } }],
+  ['that would refuse our group', /own user and group/, { ...isOther, system: { uid: 54_321, gid: 54_322 } }],
+  ['without a place for the marker', NO_PLACE, { prepare: () => remove(jvm.cwd, jvm.tmpPath) }],
+  ['whose /tmp is a link out of its root', /can be created neither/, { prepare: linkTmpElsewhere }],
+  ['with a file in the marker’s place', /already/, { prepare: () => writeFileSync(jvm.markerPath, 'kept') }],
+  ['with a link in the marker’s place', /already/, { prepare: () => symlinkSync('/nowhere', jvm.markerPath) }],
+  ['with a file in the socket’s place', /else occupies the path/, { prepare: () => writeFileSync(jvm.socketPath, '') }],
   // Our own /proc may count processes differently: the number may be another process's.
-  'in a /proc of an outer namespace': {
-    prepare: ownStatus(`NSpid:\t${process.pid}\t${process.pid}\n`),
-    reason: /another pid namespace/,
-  },
-  'in a /proc that counts us differently': {
-    prepare: ownStatus(`NSpid:\t${process.pid + 1}\n`),
-    reason: /another pid namespace/,
-  },
-  'in a /proc that does not tell': { prepare: ownStatus('Name:\tnode\n'), reason: /another pid namespace/ },
-  // The owner of its markers is who runs this test; what is asked is only whether root is root.
-  ...(isRoot && {
-    'in another user namespace by its name': {
-      prepare: () => jvm.setUserNamespace(PID, 'user:[2]'),
-      reason: /user namespace/,
-    },
-    'in another user namespace by its map, where only that may be read': {
-      prepare: () => jvm.setUserNamespace(PID, undefined, '0 100000 65536\n'),
-      reason: /user namespace/,
-    },
-  }),
-};
+  ['in a /proc of an outer namespace', /another pid namespace/, ownStatus(`NSpid:\t${process.pid}\t${process.pid}\n`)],
+  ['in a /proc that counts us differently', /another pid namespace/, ownStatus(`NSpid:\t${process.pid + 1}\n`)],
+  ['in a /proc that does not tell', /another pid namespace/, ownStatus('Name:\tnode\n')],
+];
+
+// The owner of its markers is who runs this test; what is asked is only whether root is root.
+const REFUSED_BY_ROOT: typeof REFUSED = [
+  ['in another user namespace by its name', /user namespace/, { prepare: () => jvm.setUserNamespace(PID, 'user:[2]') }],
+  ['in another user namespace by its map, where only that may be read', /user namespace/, { prepare: setOtherMap }],
+];
 
 const ACCEPTED: Readonly<Record<string, FakeJvmState>> = {
   'whose mappings are closed to us, by its name': { maps: undefined },
@@ -153,19 +119,22 @@ describe('AttachOpener', () => {
     expect(jvm.markers()).toEqual([]);
   });
 
-  it.each(Object.entries(REFUSED))('neither signals nor changes a process %s', async (_, refused) => {
-    const { state = {}, prepare = () => undefined, target, system, reason } = refused;
-    jvm.become(state);
-    prepare();
-    const before = jvm.markers();
-    opener = openerOf(system);
-    const told = await open(target);
-    expect(told).toMatch(reason);
-    // Command lines hold passwords.
-    expect(told).not.toContain('secret');
-    expect(jvm.signals).toEqual([]);
-    expect(jvm.markers()).toEqual(before);
-  });
+  it.each([...REFUSED, ...(isRoot ? REFUSED_BY_ROOT : [])])(
+    'does not touch a process %s',
+    async (_, reason, refused) => {
+      const { state = {}, prepare = () => undefined, target, system } = refused;
+      jvm.become(state);
+      prepare();
+      const before = jvm.markers();
+      opener = openerOf(system);
+      const told = await open(target);
+      expect(told).toMatch(reason);
+      // Command lines hold passwords.
+      expect(told).not.toContain('secret');
+      expect(jvm.signals).toEqual([]);
+      expect(jvm.markers()).toEqual(before);
+    },
+  );
 
   it.each(Object.entries(ACCEPTED))('signals a JVM %s', async (_, state) => {
     jvm.obey();

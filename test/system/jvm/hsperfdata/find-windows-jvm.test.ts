@@ -46,15 +46,11 @@ it('the JVM that listens is read, with its user; when its file has vanished, it 
   await expect(source.read(AbortSignal.timeout(5_000))).rejects.toMatchObject({ code: 'D2S_ERR_JVM_GONE' });
 });
 
+const NO_FILE = /process 11, which listens .* no counters file hsperfdata_\*\\11 .*jvm\.http/;
+
 it.each<[string, readonly number[], Parameters<typeof createSource>[1], string, RegExp]>([
   ['nothing listens', [], {}, 'NOT_FOUND', /nothing listens on the upstream’s port 8080/],
-  [
-    'no JVM listens',
-    [11],
-    {},
-    'NOT_FOUND',
-    /process 11, which listens .* no counters file hsperfdata_\*\\11 .*jvm\.http/,
-  ],
+  ['no JVM listens', [11], {}, 'NOT_FOUND', NO_FILE],
   ['the upstream is elsewhere', [812], { upstreamHost: 'app.example.com' }, 'NOT_FOUND', /is not this machine/],
   ['two JVMs listen', [7, 812], {}, 'AMBIGUOUS', /2 JVMs are candidates.*jvm\.pid/],
   ['jvm.user names another user', [812], { user: 'ann' }, 'NOT_FOUND', /process 812/],

@@ -14,7 +14,8 @@ import { JvmMonitor } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../../src/jvm/local-source.ts';
 import { sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
-import { FakeMachine, fileOf, LOOPBACK_8080, TOMCAT } from '../fake-machine.ts';
+import { failureOf } from '../../../support/jvm/http/sources.ts';
+import { ACCESSIBLE_AT, FakeMachine, fileOf, LOOPBACK_8080, TOMCAT } from '../fake-machine.ts';
 import { OWN_UID } from '../fake-process.ts';
 
 /** By the files alone, as no port says anything about this machine. */
@@ -25,8 +26,6 @@ const JVM = 812;
 const FLOOD = 5_000;
 /** ext4 allows 65,000 links to a file. */
 const LINKS_TO_A_FILE = 50_000;
-/** The byte of a counters file that is 0 until all counters are there. */
-const ACCESSIBLE_AT = 7;
 const NEVER = new AbortController().signal;
 
 let machine: FakeMachine;
@@ -78,10 +77,15 @@ function flood(): void {
   addNames(machine.tmpPath, FLOOD, 'hsperfdata_');
 }
 
-function addPasswd(pid: number | 'self', ...lines: string[]): void {
+/** The path of the passwd file of a process, in a folder that is there. */
+function passwdOf(pid: number | 'self'): string {
   const folder = join(machine.procPath, String(pid), 'root/etc');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'passwd'), ['root:x:0:0::/:/bin/sh', ...lines, ''].join('\n'));
+  return join(folder, 'passwd');
+}
+
+function addPasswd(pid: number | 'self', ...lines: string[]): void {
+  writeFileSync(passwdOf(pid), ['root:x:0:0::/:/bin/sh', ...lines, ''].join('\n'));
 }
 
 function socketLine(address: string, inode: number): string {
@@ -89,14 +93,7 @@ function socketLine(address: string, inode: number): string {
   return `   0: ${address} 00000000:0000 0A ${numbers} ${inode} 1 0000000000000000 100 0 0 10 0\n`;
 }
 
-async function reasonOf(where: object): Promise<string> {
-  return await sourceOf(where)
-    .read(NEVER)
-    .then(
-      () => expect.fail('found'),
-      ({ message }: Error) => message,
-    );
-}
+const reasonOf = async (where: object) => (await failureOf(sourceOf(where).read(NEVER))).message;
 
 /** As many files as a bound allows take long to create on a busy disk. */
 const LONG = { timeout: 120_000 };
@@ -172,7 +169,6 @@ describe('a search for the JVM', LONG, () => {
     addTomcat();
     machine.addServer({ pid: JVM, mapped: '/usr/lib/other' });
     const maps = join(machine.procPath, String(JVM), 'maps');
-    expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
     writeFileSync(maps, Buffer.alloc(SEARCH_LIMITS.mapsBytes, 'x'));
     expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
     appendFileSync(maps, `\n/tmp/hsperfdata_tomcat/${JVM}\n`);
@@ -225,15 +221,12 @@ describe('thousands of folders of another user in /tmp', () => {
     expect(await search()).toEqual({ pid: JVM, ...isHit });
   });
 
-  it.each(['self', JVM] as const)(
-    'do not hide the JVM of the user whose name is in the passwd file of the process %s',
-    async (pid) => {
-      addTomcat();
-      machine.addServer({ pid: JVM });
-      addPasswd(pid, 'other:x:4711:4711::/:', OWN_LINE);
-      expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
-    },
-  );
+  it.each(['self', JVM] as const)('do not hide the JVM of a user in the passwd file of process %s', async (pid) => {
+    addTomcat();
+    machine.addServer({ pid: JVM });
+    addPasswd(pid, 'other:x:4711:4711::/:', OWN_LINE);
+    expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
+  });
 
   it('do not hide the JVM of the user that listens on the upstream’s port without visible processes', async () => {
     machine.setOwnUid(OWN_UID + 1);
@@ -264,10 +257,8 @@ describe('thousands of folders of another user in /tmp', () => {
     const source = sourceOf();
     await source.read(NEVER);
     rmSync(path);
-    await expect(source.read(NEVER)).rejects.toMatchObject({
-      code: 'D2S_ERR_JVM_GONE',
-      message: expect.stringMatching(/bound "directories".*has ended: its counters file has been removed/),
-    });
+    const message = expect.stringMatching(/bound "directories".*has ended: its counters file has been removed/);
+    await expect(source.read(NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_GONE', message });
   });
 });
 
@@ -285,9 +276,7 @@ it('files of another user do not delay the search, even if they look like files 
 it('files of another user do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
   addTomcat();
   machine.addServer({ pid: JVM });
-  const folder = join(machine.procPath, String(JVM), 'root/etc');
-  mkdirSync(folder, { recursive: true });
-  execFileSync('mkfifo', [join(folder, 'passwd')]);
+  execFileSync('mkfifo', [passwdOf(JVM)]);
   expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
 });
 

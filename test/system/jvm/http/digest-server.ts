@@ -14,10 +14,6 @@ export interface DigestServerOptions {
 }
 
 const REALM = 'ManagementRealm, "quoted"';
-const HASH = new Map([
-  ['MD5', 'md5'],
-  ['SHA-256', 'sha256'],
-]);
 
 export async function startDigestServer(options: DigestServerOptions) {
   const { algorithms = ['MD5'], username, usesOfNonce = Number.POSITIVE_INFINITY, answer } = options;
@@ -47,15 +43,14 @@ export async function startDigestServer(options: DigestServerOptions) {
     const { algorithm = '', nc = '', cnonce = '', nonce = '', uri } = fields;
     const used = nonces.get(nonce);
     if (used === undefined || used.length >= usesOfNonce) return challenge(response, 'stale', state.saysStale);
-    const hash = (...words: (string | undefined)[]) =>
-      createHash(HASH.get(algorithm) ?? 'md5')
-        .update(words.join(':'))
-        .digest('hex');
+    const name = algorithm === 'SHA-256' ? 'sha256' : 'md5';
+    const hash = (...words: (string | undefined)[]) => createHash(name).update(words.join(':')).digest('hex');
     const a2 = hash(request.method, request.url);
     const expected = hash(hash(username, REALM, state.password), nonce, nc, cnonce, 'auth', a2);
     const isNext = nc === (used.length + 1).toString(16).padStart(8, '0') && !used.includes(cnonce);
     const isEchoed = fields.opaque === opaque && fields.realm === REALM && fields.qop === 'auth' && uri === request.url;
-    const isRight = HASH.has(algorithm) && fields.username === username && fields.response === expected;
+    const isOffered = algorithms.some((offered) => offered === algorithm);
+    const isRight = isOffered && fields.username === username && fields.response === expected;
     if (!isNext || !isEchoed || !isRight || cnonce.length < 8) return challenge(response, 'refused');
     used.push(cnonce);
     outcomes.push(`accepted ${algorithm} ${used.length}`);

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { inspect } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../../src/jvm/http/jolokia.ts';
 import { PROMETHEUS } from '../../../../src/jvm/http/prometheus.ts';
@@ -233,9 +233,7 @@ describe('a login that is refused', () => {
   });
 
   it('is retried at once when the password file has changed, and resets after a success', async () => {
-    const folder = new Folder();
     const write = (password: string) => folder.write('password', password);
-    onTestFinished(() => folder.remove());
     const options = { username: 'monitor', passwordFile: write(PLANTED), env: {}, logger: { warn: () => undefined } };
     const source = sourceOf(TOMCAT_STATUS, { credentials: createCredentialsReader(options) });
     const failTwice = async () => [await tellOf(source), await tellOf(source)];
@@ -273,6 +271,9 @@ describe('a login that is refused', () => {
 });
 
 const caFile = new URL('tls/authority.pem', FIXTURES).pathname;
+const folder = new Folder();
+afterAll(() => folder.remove());
+const indented = folder.write('ca.pem', ` ${readFileSync(caFile, 'utf8')}`);
 const TLS = { key: fixture('tls/server-key.pem'), cert: fixture('tls/server.pem') };
 
 it('TLS accepts a certificate of the configured authority for the configured name', async () => {
@@ -285,19 +286,15 @@ it.each<[string, Partial<HttpSourceOptions>, RegExp]>([
   ['of an unknown authority', { serverName: 'jvm.example' }, /^D2S_ERR_JVM_UNREACHABLE .*jvm\.http\.caFile/],
   ['for another name', { caFile }, /^D2S_ERR_JVM_UNREACHABLE .*jvm\.http\.serverName/],
   ['if the file of the authority is missing', { caFile: '/nowhere/ca.pem' }, /^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/],
+  [
+    'if that file is indented',
+    { caFile: indented },
+    /^D2S_ERR_JVM_ACCESS jvm\.http\.caFile: .*:1: BEGIN or END is ind/,
+  ],
 ])('TLS refuses a certificate %s, names the key to set, and sends nothing', async (_, options, expected) => {
   await start(answerStatus, TLS);
   expect(await tellOf(sourceOf(TOMCAT_STATUS, options))).toMatch(expected);
   expect(server.requests).toEqual([]);
-});
-
-it('TLS reports where the file of the authority cannot be used', async () => {
-  await start(answerStatus, TLS);
-  const folder = new Folder();
-  onTestFinished(() => folder.remove());
-  const file = folder.write('ca.pem', ` ${readFileSync(caFile, 'utf8')}`);
-  const source = sourceOf(TOMCAT_STATUS, { caFile: file, serverName: 'jvm.example' });
-  expect(await tellOf(source)).toContain(`D2S_ERR_JVM_ACCESS jvm.http.caFile: ${file}:1: BEGIN or END is indented`);
 });
 
 it('TLS reports that a server does not speak TLS', async () => {
