@@ -1,6 +1,6 @@
 /**
- * The metrics in docs/prometheus.md, and the list that gives their versions. The list has each metric as users know it: a
- * changed or missing one stays in the list, and fails the tests, until a [CHANGE] of CHANGELOG.md names it.
+ * The table of metrics in docs/prometheus.md, and the list that it takes versions from. The list has each metric as users
+ * know it: a changed or missing one stays in the list, and fails the tests, until a [CHANGE] of CHANGELOG.md names it.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,8 +9,6 @@ import { METRICS } from '../src/sidecar/metrics.ts';
 import type { Generated } from './generated.ts';
 
 export const LIST_FILE = 'scripts/metrics.json';
-/** docs/prometheus.md does not name it. */
-const FIRST_VERSION = '0.1.0';
 
 /** What queries depend on. */
 export interface Form {
@@ -32,7 +30,7 @@ export function metricFiles(root: string): readonly Generated[] {
   const file = 'docs/prometheus.md';
   return [
     { file: LIST_FILE, text: `{\n${lines.join(',\n')}\n}\n` },
-    { file, marker: 'metrics', text: metricsList(list) },
+    { file, marker: 'metrics', text: metricsTable(list) },
     { file, marker: 'bounds', text: boundsTable() },
   ];
 }
@@ -81,16 +79,13 @@ function wordsOf(before: Form, after: Form): readonly string[] {
   return [...type, ...changed(before.labels, after.labels), ...changed(before.bounds, after.bounds)];
 }
 
-/** The name tells the unit, and the type of counters, infos and gauges; versions are named from the second one on. */
-function metricsList(list: MetricList): string {
-  const lines = FAMILIES.map(({ name, type, labels, help }) => {
+function metricsTable(list: MetricList): string {
+  const rows = FAMILIES.map((family) => {
+    const { name, labels, help, type } = family;
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-    const kind = type === 'histogram' || type === 'summary' ? `(${type}) ` : '';
-    const since = list[name]?.since;
-    const version = since === FIRST_VERSION ? '' : ` Since ${since}.`;
-    return `- \`${name}${names}\`: ${kind}${help}${version}`;
+    return `| \`${name}${names}\` | ${type} | ${formOf(family).unit} | ${list[name]?.since} | ${help} |`;
   });
-  return lines.join('\n');
+  return ['| Metric | Type | Unit | Since | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
 }
 
 /** Histograms with the same bounds share a row. */
