@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { linkTo } from '../../../src/export/alerts/message.ts';
 import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
@@ -99,4 +100,15 @@ it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
     undefined,
     undefined,
   ]);
+});
+
+it.each([
+  ['smartWeb', 'rpc', 'E.Boiler.Start', 'E.Boiler.Start'],
+  ['', 'sba', 'a/b?c#d e%', 'a/b?c#d e%'],
+  ['smartWeb', 'rpc', 'E.Boiler.*', undefined],
+  ['smartWeb', null, null, undefined],
+])('the link of a message in /%s about %s %s opens that view', (application, kind, name, item) => {
+  const url = linkTo('http://host:9280/', { application, kind, name, subject: 'server', code: 'calls-late', text: '' });
+  const route = parseRoute(new URL(url).hash);
+  expect(route).toMatchObject({ application, table: item === undefined ? 'rpc' : kind, item });
 });
