@@ -34,11 +34,9 @@ it('config/sidecar.yaml yields exactly the defaults', async () => {
 });
 
 it('config/sidecar.yaml can be used with all that is commented out', async () => {
-  const active = text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2');
-  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
+  const load = (active: string) => loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
+  const { config } = await load(text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2'));
   expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
-  const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
-  const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
-  const { auth } = closed.monitor;
-  expect(auth).toEqual({ usersFile: '/etc/d2-sidecar/users', tokensFile: '/etc/d2-sidecar/tokens' });
+  const { config: closed } = await load(text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2'));
+  expect(closed.monitor.auth).toEqual({ usersFile: '/etc/d2-sidecar/users', tokensFile: '/etc/d2-sidecar/tokens' });
 });

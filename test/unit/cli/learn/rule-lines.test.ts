@@ -32,20 +32,16 @@ it('a service that answers with the same id gets no rule for calls when the answ
   expect(toRules(report)[0]).toEqual({ channel: '/service/a', when: 'publish', ...FILL_IN });
 });
 
-it('a channel to which clients publish gets a rule with a kind to fill in', () => {
+it('a channel to which clients publish gets a rule with a kind to fill in, also when messages come back to their sender', () => {
   const heard = new Heard();
   heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
-  const report = heard.report();
-  expect(toRules(report)).toEqual([{ channel: '/service/werk/watch', when: 'publish', ...FILL_IN }]);
-  expect(report).toContain('such as {/tag}\n');
-  expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
-});
-
-it('a channel to which clients publish gets no rule for calls when messages come back to their sender', () => {
-  const heard = new Heard();
   heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
   heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
-  expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
+  const report = heard.report();
+  const channels = ['/service/werk/watch', '/talk'];
+  expect(toRules(report)).toEqual(channels.map((channel) => ({ channel, when: 'publish', ...FILL_IN })));
+  expect(report).toContain('such as {/tag}\n');
+  expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
 });
 
 it('objects with channels get complete rules when each has its own channel', () => {
@@ -58,33 +54,24 @@ it('objects with channels get complete rules when each has its own channel', () 
   expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
 });
 
-it('objects with channels share a template from three plain words on', () => {
-  const heard = new Heard();
-  for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
-  heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
-  const report = heard.report();
-  const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
-  expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
-  expect(report).not.toContain('Pump');
-});
+const SERVICES = ['Alarm', 'Status', 'Wert', 'Zeit'].map((word) => `/service/${word}`);
+const AREAS = ['nord1', 'nord2', 'nord3'].flatMap((area) => TAGS.map((tag) => `/werk/${area}/${tag}`));
 
-it('objects with channels are not mistaken for services', () => {
+it.each([
+  [
+    'share a template from three plain words on',
+    ['/werk/Boiler', '/werk/Pump', '/werk/Valve', '/news'],
+    ['/news {FILL_IN}', '/werk/{name} {name}'],
+  ],
+  ['are not mistaken for services', SERVICES, SERVICES.map((channel) => `${channel} {FILL_IN}`)],
+  ['may have an area before their names', AREAS, ['/werk/{name1}/{name2} {name1}.{name2}']],
+])('objects with channels %s', (_, channels, rules) => {
   const heard = new Heard();
-  const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
-  for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+  for (const channel of channels) heard.upstream(ann, { channel, data: { objectName: 'H.Demo' } });
   const report = heard.report();
-  expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
-  expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
-});
-
-it('objects with channels may have an area before their names', () => {
-  const heard = new Heard();
-  for (const area of ['nord1', 'nord2', 'nord3']) {
-    for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
-  }
-  expect(heard.rules()).toEqual([
-    { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
-  ]);
+  expect(toRules(report).map(({ channel, name }) => `${channel} ${name}`)).toEqual(rules);
+  expect(report).not.toMatch(/Pump|nord/);
+  if (channels === SERVICES) expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
 });
 
 it('a channel that rules read is reported and gets no rule', () => {
@@ -119,27 +106,30 @@ it('a channel that rules read gets rules for its other events', () => {
 
 const ODD_DATA =
   '{"method":"x","a/b":"y","}":1,"__proto__":{"a":1},"constructor":[{}],"":0,"~":"{x}","{x}":"#","#":null,"\\"":true,"*":[]}';
-const heardOdd = () => {
+const ODD_CHANNELS = [
+  '/a b/c',
+  '/{x}/y',
+  '/x//y',
+  '/ü/ö',
+  '/service/[a]',
+  '/plant/*',
+  '/**',
+  '/%2e',
+  '/ünter/ä.b',
+  '/',
+];
+
+it('every rule is valid after it is filled in, and refused before', () => {
   const heard = new Heard();
-  const odd = ['/a b/c', '/{x}/y', '/x//y', '/ü/ö', '/service/[a]', '/plant/*', '/**', '/%2e', '/ünter/ä.b', '/'];
-  for (const [n, channel] of [...odd, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
+  for (const [n, channel] of [...ODD_CHANNELS, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
     heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
     heard.upstream(ann, { channel, data: { objectName: 'x' } });
     heard.call(ann, channel, `c${n}`, JSON.parse(ODD_DATA), { error: null, 'b~c': 1 });
   }
-  return heard;
-};
-
-it('every rule is valid after it is filled in', () => {
-  const rules = toRules(filledIn(heardOdd().report()));
-  expect(rules.length).toBeGreaterThan(0);
-  for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
-});
-
-it('every rule is refused before it is filled in', () => {
-  const open = heardOdd()
-    .rules()
-    .filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
+  const filled = toRules(filledIn(heard.report()));
+  expect(filled.length).toBeGreaterThan(0);
+  for (const rule of filled) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
+  const open = heard.rules().filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
   expect(open.length).toBeGreaterThan(0);
   for (const rule of open) {
     const wrong = cometRuleSchema.safeParse(rule).error?.issues[0]?.path[0];
