@@ -62,30 +62,20 @@ async function mistakeOf(group: object, env: Record<string, string> = {}): Promi
   return (error as ConfigError).message;
 }
 
-describe.each(Object.entries(KEYS))('%s', (key, groupOf) => {
-  it('takes every host, and nothing else', async () => {
-    for (const host of SOME_HOSTS) await expect(load(groupOf(host))).resolves.toBeDefined();
-    for (const host of SOME_SLIPS) expect(await mistakeOf(groupOf(host)), host).toContain(`${key}: got `);
-  });
-
-  it('takes no number and no boolean', async () => {
-    for (const value of [750, true, 1e3]) expect(await mistakeOf(groupOf(value as never))).toContain(`${key}: got `);
-  });
+it.each(Object.entries(KEYS))('%s takes every host, and nothing else', async (key, groupOf) => {
+  for (const host of SOME_HOSTS) await expect(load(groupOf(host))).resolves.toBeDefined();
+  for (const slip of [...SOME_SLIPS, 750, true, 1e3])
+    expect(await mistakeOf(groupOf(slip as string)), `${slip}`).toContain(`${key}: got `);
 });
 
-describe.each(Object.entries(URLS))('%s', (key, groupOf) => {
-  it('takes every host, and nothing else', async () => {
-    for (const host of SOME_HOSTS) {
-      await expect(load(groupOf(host.includes(':') ? `[${host}]` : host)), host).resolves.toBeDefined();
-    }
-    // Browsers and Node write names of other alphabets in ASCII.
-    await expect(load(groupOf('plánt.example'))).resolves.toBeDefined();
-    for (const host of SOME_SLIPS) {
-      const message = await mistakeOf(groupOf(host));
-      expect(message, host).toContain(`${key}: got `);
-      expect(message, host).toContain('expected http://host');
-    }
-  });
+it.each(Object.entries(URLS))('%s takes every host, and nothing else', async (key, groupOf) => {
+  // Browsers and Node write names of other alphabets in ASCII.
+  for (const host of [...SOME_HOSTS.map((host) => (host.includes(':') ? `[${host}]` : host)), 'plánt.example'])
+    await expect(load(groupOf(host)), host).resolves.toBeDefined();
+  for (const host of SOME_SLIPS) {
+    const message = await mistakeOf(groupOf(host));
+    expect([message.includes(`${key}: got `), message.includes('expected http://host')], host).toEqual([true, true]);
+  }
 });
 
 it('hosts of flags and of environment variables are checked alike', async () => {
