@@ -38,6 +38,13 @@ class Bench {
     this.share.read(() => address, reading, this.clock.nowNs());
   }
 
+  /** Notes the name when it runs. */
+  after(address: string, name: string): void {
+    this.share.runAfter(
+      () => address,
+      () => this.done.push(name),
+    );
+  }
   runAll(afterEach?: () => void): number {
     const sinceMs = this.nowMs;
     for (let next = this.scheduled.shift(); next !== undefined; next = this.scheduled.shift()) {
@@ -124,20 +131,11 @@ it('reading of one address waits up to 4 MiB', () => {
 
 it('reading is followed by what runs after it', () => {
   const bench = new Bench();
-  bench.share.runAfter(
-    () => '10.0.0.1',
-    () => bench.done.push('at once'),
-  );
+  bench.after('10.0.0.1', 'at once');
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
-  bench.share.runAfter(
-    () => '10.0.0.1',
-    () => bench.done.push('end'),
-  );
-  bench.share.runAfter(
-    () => '10.0.0.2',
-    () => bench.done.push('of another'),
-  );
+  bench.after('10.0.0.1', 'end');
+  bench.after('10.0.0.2', 'of another');
   bench.runAll();
   expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
 });
@@ -208,10 +206,7 @@ it('reading that begins while a step runs waits behind what its client has waiti
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   const step = (): boolean => {
     bench.read('10.0.0.1', 'inner');
-    bench.share.runAfter(
-      () => '10.0.0.1',
-      () => bench.done.push('end'),
-    );
+    bench.after('10.0.0.1', 'end');
     return false;
   };
   bench.share.read(() => '10.0.0.1', { step, keep: () => KB, giveUp: () => undefined }, bench.clock.nowNs());

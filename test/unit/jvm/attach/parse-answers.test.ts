@@ -68,13 +68,10 @@ function swap(text: string, from: string | RegExp, to: string): string {
   return swapped;
 }
 
-it('the metaspace has the configured limit, but none below the committed size', () => {
+it('the metaspace has the configured limit, but none below the committed size, and no class space without compressed class pointers', () => {
   const limited = (limit: string) => parseMetaspace(swap(METASPACE, ': unlimited', `: ${limit} bytes`));
   expect(limited('67108864')).toMatchObject({ max: 64 * MIB });
   expect(limited('4096')).toMatchObject({ max: undefined, used: 1_316_408 });
-});
-
-it('the metaspace has no class space without compressed class pointers', () => {
   expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
 });
 

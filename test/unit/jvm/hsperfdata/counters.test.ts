@@ -54,13 +54,10 @@ describe.each(SAMPLES)('%s', (sample) => {
   });
 });
 
-it('reads the JDK, the start time and the started class', () => {
+it('reads the JDK if two counters have the same, the start time and the started class', () => {
   const command = { kind: 'other', name: 'Probe' };
   expect(countersOf(bytes)).toMatchObject({ jdkMajor: 17, startedEpochMs: 1795227162413, command });
   expect(countersOf(sampleBytes('jdk25-z'))).toMatchObject({ jdkMajor: 25 });
-});
-
-it('ignores a JDK version that only one of two counters has', () => {
   const changed = withText(bytes, 'java.property.java.vm.specification.version', '27');
   expect(countersOf(changed).jdkMajor).toBeUndefined();
 });
@@ -79,11 +76,8 @@ it('never exposes a password of an option, an argument or a property', () => {
   expect(everything).not.toContain('hunter2');
 });
 
-it('reports a file that is not accessible yet as a starting JVM', () => {
+it('reports a file that is not accessible yet as a starting JVM, and reads one that some counters did not fit into', () => {
   expect(decodeCounters(withByte(7, 0))).toEqual({ kind: 'starting' });
-});
-
-it('reads a file that some counters did not fit into', () => {
   const overflown = Buffer.from(bytes);
   overflown.writeInt32LE(4328, 12);
   expect(countersOf(overflown)).toEqual(countersOf(bytes));
