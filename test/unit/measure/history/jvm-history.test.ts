@@ -13,21 +13,16 @@ function pointsOf(...states: JvmState[]): JvmPoint[] {
 const byName = (name: string, timeMs: number) => new Map([[name, { timeMs }]]);
 const collected = (timeMs: number, name = 'G1 Young Generation') => available({ collectors: byName(name, timeMs) });
 
-it('the JVM in a step has no values while it cannot be read', () => {
+it('the JVM in a step has no values while it cannot be read, the current heap, and what collections left in its pools', () => {
   expect(pointsOf(unavailable('gone'))).toEqual([NOTHING]);
   expect(pointsOf(available({}))).toEqual([NOTHING]);
-});
-
-it('the JVM in a step has the current heap, and what collections left in its pools', () => {
   const pools = new Map([
     ['G1 Eden Space', { usedAfterGc: 0 }],
     ['G1 Old Gen', { used: 90, usedAfterGc: 70 }],
     ['Metaspace', { used: 30 }],
   ]);
   expect(pointsOf(available({ heap: { used: 100 }, pools }))).toMatchObject([{ heapUsed: 100, heapAfterGc: 70 }]);
-});
-
-it('the JVM in a step has no current heap when the source only knows the heap after a collection', () => {
+  // Of a source that only knows the heap after a collection.
   const state = available({ heap: { used: 60 }, memory: 'after-gc' });
   expect(pointsOf(state)).toMatchObject([{ heapUsed: null, heapAfterGc: 60 }]);
 });
@@ -47,11 +42,8 @@ it.each([
   expect(pauses).toEqual(names.map(() => ({ ...NOTHING, gcPauseMs })));
 });
 
-it('the JVM in a step counts all pauses of a restarted JVM as new', () => {
+it('the JVM in a step counts all pauses of a restarted JVM as new, and none for a time in which it could not be read', () => {
   expect(pointsOf(collected(500), collected(20)).at(-1)).toMatchObject({ gcPauseMs: 20 });
-});
-
-it('the JVM in a step has no pauses for a time in which it could not be read', () => {
   const pauses = pointsOf(collected(5), unavailable('gone'), collected(900), collected(901));
   expect(pauses.map(({ gcPauseMs }) => gcPauseMs)).toEqual([null, null, null, 1]);
 });

@@ -113,7 +113,7 @@ it('a credential costs for an unknown user always the work of the same known use
   expect(costs.slice(40)).toEqual(costs.slice(0, 40));
 });
 
-it('an address with too many wrong credentials gets a retry time with its next wrong one', async () => {
+it('an address with too many wrong credentials gets a retry time with its next wrong one, and locks out no right token or password', async () => {
   await fail(10);
   expect(await check('Bearer wrong')).toEqual({ kind: 'wrong', retryAfterS: 6 });
   expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'wrong', retryAfterS: 6 });
@@ -121,9 +121,6 @@ it('an address with too many wrong credentials gets a retry time with its next w
   expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
   clock.advanceS(6);
   expect(await check('Bearer wrong')).toEqual(WRONG);
-});
-
-it('an address with too many wrong credentials locks out no right token, no password that was right before, and no new right password', async () => {
   await check(ANN);
   await fail(200);
   expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
