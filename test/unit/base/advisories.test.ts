@@ -1,6 +1,4 @@
 /** Which versions of Node.js have known holes, and that the project names one without. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   type Advisory,
@@ -11,8 +9,7 @@ import {
   NODE_ADVISORIES,
   REVIEWED,
 } from '../../../src/base/advisories.ts';
-
-const read = (file: string) => readFileSync(path.resolve(import.meta.dirname, '../../..', file), 'utf8');
+import { readProject } from '../../support/docs/documents.ts';
 
 describe('the brotli decoder of Node.js', () => {
   it.each([
@@ -58,7 +55,7 @@ it('the oldest safe versions have no known hole, and the versions right before t
 });
 
 it('each entry has an id, a date not after the review, released versions of different lines, and a source', () => {
-  const ofPackages = JSON.parse(read('scripts/package-advisories.json')) as Record<string, readonly Advisory[]>;
+  const ofPackages = JSON.parse(readProject('scripts/package-advisories.json')) as Record<string, readonly Advisory[]>;
   for (const advisory of [...NODE_ADVISORIES, ...Object.values(ofPackages).flat()]) {
     expect(advisory.id).toMatch(/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/);
     expect(advisory.published).toMatch(/^\d{4}-\d{2}(?:-\d{2})?$/);
@@ -72,11 +69,11 @@ it('each entry has an id, a date not after the review, released versions of diff
 
 it('package.json and docs/install.md name exactly the safe versions, and the image is made of one', () => {
   const safe = listSafeRuntimes();
-  const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
+  const { engines } = JSON.parse(readProject('package.json')) as { engines: { node: string } };
   const ranges = safe.map((version, i) => (i === safe.length - 1 ? `>=${version}` : `^${version}`));
   expect(engines.node).toBe(ranges.join(' || '));
-  const [, sentence = ''] = /It needs (Node\.js \d.*)\n/.exec(read('docs/install.md')) ?? [];
+  const [, sentence = ''] = /It needs (Node\.js \d.*)\n/.exec(readProject('docs/install.md')) ?? [];
   expect(sentence.match(/\d+\.\d+\.\d+/g)?.toReversed()).toEqual(safe);
-  const [, image = ''] = /^ARG NODE_IMAGE=node:(\d+\.\d+\.\d+)-/m.exec(read('Dockerfile')) ?? [];
+  const [, image = ''] = /^ARG NODE_IMAGE=node:(\d+\.\d+\.\d+)-/m.exec(readProject('Dockerfile')) ?? [];
   expect(findOpen(NODE_ADVISORIES, image)).toEqual([]);
 });

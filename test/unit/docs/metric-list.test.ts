@@ -1,12 +1,11 @@
 /** The names of metrics are stable: each change is in CHANGELOG.md, and then in scripts/metrics.json. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FAMILIES, formOf, LIST_FILE, type MetricList, updateList } from '../../../scripts/metric-files.ts';
 import type { Family } from '../../../src/base/metric-description.ts';
+import { readProject } from '../../support/docs/documents.ts';
 import { createPlant } from '../../support/monitor/prometheus/plant.ts';
 
-const LIST = JSON.parse(readFileSync(path.join(import.meta.dirname, '../../..', LIST_FILE), 'utf8')) as MetricList;
+const LIST = JSON.parse(readProject(LIST_FILE)) as MetricList;
 
 it('every metric has the type, unit, labels and bounds of the list, and none of the list is gone', () => {
   const ofList = Object.entries(LIST).map(([name, { since: _, ...form }]) => [name, form] as const);

@@ -45,14 +45,6 @@ it('SparseBuckets counts beyond what fits a small integer', () => {
   expect(listed(counts)).toEqual(['5: 1', '3285: 1', `3286: ${times}`]);
 });
 
-it('SparseBuckets finds the bucket of each rank', () => {
-  const values = [9, 3, 3, 40, 9, 9, 12];
-  const counts = counted(values);
-  const sorted = values.sort((a, b) => a - b);
-  const bucketAtRank = mergedBuckets([counts]);
-  expect(sorted.map((_, index) => bucketAtRank(index + 1))).toEqual(sorted);
-});
-
 const load = (fields: unknown): SparseBuckets =>
   SparseBuckets.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 'buckets');
 

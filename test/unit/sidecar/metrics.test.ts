@@ -1,18 +1,15 @@
 /** What /metrics says of what was counted. Names, types and labels: docs/prometheus.md is generated from them. */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CometMetrics } from '../../../src/measure/comet/comet-metrics.ts';
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
 import { Reloads } from '../../../src/sidecar/reload.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { listSources, readProject } from '../../support/docs/documents.ts';
 import { AVAILABLE, createPlant, MS } from '../../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 
 const HANDSHAKES = { failed: 9, timedOut: 2, refused: 3, unverified: 1 };
-const SRC = path.resolve(import.meta.dirname, '../../../src');
-const read = (file: string) => readFileSync(path.join(SRC, file), 'utf8');
 const FAMILIES = Object.values(METRICS).flat();
 
 describe('/metrics', () => {
@@ -197,11 +194,12 @@ describe('/metrics', () => {
 });
 
 it('a document of /metrics has every list that a room exports', () => {
-  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
-  const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
+  const lists = listSources().flatMap((file) =>
+    Array.from(readProject(`src/${file}`).matchAll(pattern), ([, name = '']) => name),
+  );
   expect(lists.length).toBeGreaterThan(20);
-  const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
+  const missing = lists.filter((name) => !readProject('src/sidecar/metrics.ts').includes(`: ${name},`));
   expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
 });
 

@@ -58,11 +58,6 @@ it('a session begins once for each login: another user on the same cookie begins
   expect(traffic.created).toBe(2);
 });
 
-it('a session begins over WebSocket', () => {
-  traffic.webSocket({ cookie: 'one' }).handshake('a');
-  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
-});
-
 it('the user is shown although the login came behind the handshake', () => {
   traffic.handshake('a', { cookie: 'one' });
   traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
@@ -80,13 +75,6 @@ it('client activity is what the client asks for, and neither heartbeats nor what
   expect(traffic.onlySession().lastActivityTime).toBe(lastActivityTime);
   traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK], { cookie: 'one' });
   expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
-});
-
-it('client activity counts REST calls on the login’s cookie', () => {
-  traffic.login('anna', { cookie: 'one' });
-  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
-  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
-  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
 });
 
 it('client activity that is missing for long ends the session, with its monitorings, although its connection is held', () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type MetricSet, unionOf } from '../../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../../src/metrics/statistics.ts';
 import type { Sent } from '../../../support/measure/record/traffic.ts';
@@ -177,15 +177,6 @@ it('beyond sessions.max none is tracked, each such call is counted, and statisti
   traffic.send({ line: RPC, user: 'boris' });
   expect(traffic.onlySession().userName).toBe('boris');
   expect(traffic.recorder.own.sessionsUntracked).toBe(2);
-});
-
-it('a sweep gives idle sessions back without a read', () => {
-  traffic.send({ line: RPC, user: 'anna' });
-  const onEnded = vi.fn();
-  traffic.application().sessions.sessions()[0]?.whenEnded(onEnded);
-  traffic.clock.advanceMs(IDLE_MS);
-  traffic.recorder.sweep();
-  expect(onEnded).toHaveBeenCalledOnce();
 });
 
 it('the metrics of a session have the names of the application’s, with its one creation', () => {
