@@ -1,19 +1,17 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { findService } from '../../../src/cli/installed-service.ts';
 import { passwd } from '../../../src/cli/passwd.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let output: Printed;
 beforeEach(() => {
-  folder = new Folder();
   output = new Printed();
 });
-afterEach(() => folder.remove());
 
 const SELF = { isRoot: false };
 

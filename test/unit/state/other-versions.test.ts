@@ -1,6 +1,6 @@
 /** Files of versions with other fields, made by changing a file of this version. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { BASE, CANCELLED, FAILED, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { encodeRecords, recordsOf } from '../../support/state/state-records.ts';
@@ -8,11 +8,10 @@ import { shownOf } from './recorded.ts';
 
 type Fields = Record<string, unknown>;
 
-let folder: StateFolder;
+const folder = new StateFolder().forTests();
 let before: Life;
 
 beforeEach(async () => {
-  folder = new StateFolder();
   before = await folder.start();
   const { traffic, keeper } = before;
   traffic.send({ line: RPC, user: 'ann' }, { afterMs: 12 });
@@ -26,8 +25,6 @@ beforeEach(async () => {
   traffic.release(traffic.hold('client1', { cookie: 'one' }), [{ channel: '/d2/object/H.Boiler', data: { value: 1 } }]);
   await keeper.save();
 });
-
-afterEach(() => folder.remove());
 
 /** Starts with the file after each of its records, or each object in it, was changed by `change`. */
 async function startWith(change: (record: Fields) => void, more: readonly Fields[] = []): Promise<Life> {

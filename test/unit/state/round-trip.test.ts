@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
@@ -9,15 +9,12 @@ import { linesOf } from '../../support/state/state-records.ts';
 import { testComet } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
-let folder: StateFolder;
+const folder = new StateFolder().forTests();
 let first: Life;
 
 beforeEach(async () => {
-  folder = new StateFolder();
   first = await folder.start();
 });
-
-afterEach(() => folder.remove());
 
 const USERS = 6;
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { writeAside } from '../../../src/base/write-aside.ts';
 import { type Bounds, readLines, writeState } from '../../../src/state/state-file.ts';
@@ -20,14 +20,8 @@ import { BASE, RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';
 import { recordsOf } from '../../support/state/state-records.ts';
 
-let folder: StateFolder;
-beforeEach(() => {
-  folder = new StateFolder();
-});
-afterEach(() => {
-  vi.useRealTimers();
-  folder.remove();
-});
+const folder = new StateFolder().forTests();
+afterEach(() => void vi.useRealTimers());
 
 describe('a save', () => {
   it('leaves one file, which only its user may read, and nothing beside it', async () => {

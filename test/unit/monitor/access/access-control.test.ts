@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { AccessFiles } from '../../../../src/config/config.ts';
 import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   bobLine = await userLine('bob', 'metrics', 'bobbobbob');
 });
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let clock: ManualClock;
 let files: AccessFiles;
 let list: AccessList;
@@ -29,7 +29,6 @@ let control: AccessControl;
 /** What passwords were compared with, right ones and decoys. */
 let verified: PasswordHash[];
 beforeEach(async () => {
-  folder = new Folder();
   clock = new ManualClock();
   files = {
     usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
@@ -42,7 +41,6 @@ beforeEach(async () => {
     return isPassword(password, expected);
   });
 });
-afterEach(() => folder.remove());
 
 const check = (authorization: string | undefined, address = HERE) => control.check({ authorization, address });
 

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigError, type SidecarError, StartError } from '../../../../src/base/errors.ts';
 import { putAccessLine } from '../../../../src/monitor/access/access-file.ts';
 import { MAX_ENTRIES } from '../../../../src/monitor/access/access-lines.ts';
@@ -10,15 +10,13 @@ import { giveToOther } from '../../../support/other-user.ts';
 
 const SECRET = 's3cr3t';
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let ann: string;
 let bob: string;
 beforeEach(async () => {
-  folder = new Folder();
   ann = await userLine('ann', 'sessions', 'annannann');
   bob = await userLine('bob', 'metrics', 'bobbobbob');
 });
-afterEach(() => folder.remove());
 
 function users(text: string, mode?: number): Promise<AccessList> {
   return AccessList.open({ usersFile: folder.write('users', text, mode), tokensFile: undefined });

@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../../src/base/errors.ts';
 import { AccessClosed, MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -7,13 +7,11 @@ import { Folder, tokenLine } from '../../../support/monitor/access/access-files.
 import { expectPolls } from '../../../support/polls.ts';
 import { type RecordingLogger, recordingLogger } from '../../../support/wire/recording-logger.ts';
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let recording: RecordingLogger;
 beforeEach(() => {
-  folder = new Folder();
   recording = recordingLogger();
 });
-afterEach(() => folder.remove());
 
 const FIRST = tokenLine('prometheus', 'metrics');
 const SECOND = tokenLine('grafana', 'sessions');
