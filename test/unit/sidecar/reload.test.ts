@@ -95,26 +95,6 @@ it('a reload warns in one line of the keys that need a restart, each time until 
   expect(held?.listen.port).toBe(8081);
 });
 
-it('a reload that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
-  const { reloader, applied } = await open();
-  file = { limits: { connections: 0 }, log: { level: 'loud' } };
-  epochMs = 5_000;
-  const atStart = await load().catch((error: unknown) => error as ConfigError);
-  told = [];
-  const outcome = await reloader.reload('reload');
-  const problems = (atStart as ConfigError).message.split('\n');
-  expect(problems).toHaveLength(2);
-  expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
-  expect(told).toEqual(['load']);
-  const message = 'the configuration was not reloaded: everything stays as it was';
-  const details = { reason: 'reload', code: 'D2S_ERR_CONFIG', problems };
-  expect(recording.logged).toEqual([{ level: 'error', details, message }]);
-  const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
-  expect({ results, lastAppliedEpochMs, isLastApplied, applied }).toEqual({
-    ...{ results: { applied: 0, refused: 1 }, lastAppliedEpochMs: 1_000, isLastApplied: false, applied: [] },
-  });
-});
-
 it('a reload with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
   const { reloader } = await open();
   file = { limits: { connections: 7 } };

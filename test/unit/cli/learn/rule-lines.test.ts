@@ -1,6 +1,11 @@
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
 import { filledIn, Heard, toRules } from './heard.ts';
+
+let heard: Heard;
+beforeEach(() => {
+  heard = new Heard();
+});
 
 const ann = {};
 const ben = {};
@@ -8,7 +13,6 @@ const TAGS = ['H.Boiler', 'S.Pump1', 'D.Valve-2', 'H.Demo'];
 const FILL_IN = { kind: 'FILL_IN', action: 'FILL_IN', name: '{FILL_IN}' };
 
 it('a service that answers with the same id gets a rule for calls, with fields that may name them', () => {
-  const heard = new Heard();
   for (let n = 0; n < 4; n += 1) {
     const face = n % 2 === 0 ? { iface: 'IMain' } : {};
     const data = { event: `E.Job${n}`, count: n, ...face, call: { method: 'Run' }, list: [{ name: 'x' }] };
@@ -20,7 +24,6 @@ it('a service that answers with the same id gets a rule for calls, with fields t
 });
 
 it('a service that answers with the same id gets no rule for calls when the answer has no data, another client, an unknown client or another id', () => {
-  const heard = new Heard();
   for (const [n, client] of [ben, undefined, ann].entries()) {
     const channel = '/service/a';
     heard.client(ann, { channel, id: `${n}`, data: { method: 'm' } });
@@ -33,7 +36,6 @@ it('a service that answers with the same id gets no rule for calls when the answ
 });
 
 it('a channel to which clients publish gets a rule with a kind to fill in, also when messages come back to their sender', () => {
-  const heard = new Heard();
   heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
   heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
   heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
@@ -45,7 +47,6 @@ it('a channel to which clients publish gets a rule with a kind to fill in, also 
 });
 
 it('objects with channels get complete rules when each has its own channel', () => {
-  const heard = new Heard();
   for (const tag of TAGS) {
     heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
     heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
@@ -66,7 +67,6 @@ it.each([
   ['are not mistaken for services', SERVICES, SERVICES.map((channel) => `${channel} {FILL_IN}`)],
   ['may have an area before their names', AREAS, ['/werk/{name1}/{name2} {name1}.{name2}']],
 ])('objects with channels %s', (_, channels, rules) => {
-  const heard = new Heard();
   for (const channel of channels) heard.upstream(ann, { channel, data: { objectName: 'H.Demo' } });
   const report = heard.report();
   expect(toRules(report).map(({ channel, name }) => `${channel} ${name}`)).toEqual(rules);
@@ -76,7 +76,7 @@ it.each([
 
 it('a channel that rules read is reported and gets no rule', () => {
   const reply = { channel: '/service/answer', id: '/data/callId' };
-  const heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
+  heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
   heard.call(ann, '/service/d2/rpc', '1', { eventName: 'E.Demo', rpcName: 'Test' }, { result: 1 });
   heard.client(ann, { channel: '/service/own', id: '2', data: { method: 'm', callId: 7 } });
   heard.upstream(ann, { channel: '/service/answer', data: { callId: 7, result: 1 } });
@@ -98,7 +98,7 @@ it('a channel that rules read is reported and gets no rule', () => {
 });
 
 it('a channel that rules read gets rules for its other events', () => {
-  const heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
+  heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
   heard.client(ann, { channel: '/meta/subscribe', subscription: '/news' });
   heard.upstream(ann, { channel: '/news', data: 1 });
   expect(heard.rules().map(({ action }) => action)).toEqual(['subscribe', 'unsubscribe']);
@@ -120,7 +120,6 @@ const ODD_CHANNELS = [
 ];
 
 it('every rule is valid after it is filled in, and refused before', () => {
-  const heard = new Heard();
   for (const [n, channel] of [...ODD_CHANNELS, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
     heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
     heard.upstream(ann, { channel, data: { objectName: 'x' } });
