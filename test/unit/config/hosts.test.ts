@@ -1,5 +1,5 @@
 /** A host is a host, in every key that takes one; and words come back as they were written. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
 import { isHost } from '../../../src/config/host-port.ts';
 import { type LoadedConfig, loadConfig } from '../../../src/config/load-config.ts';
@@ -91,26 +91,24 @@ it('hosts of flags and of environment variables are checked alike', async () => 
   }
 });
 
-describe('a word that YAML 1.1 tools write as a boolean', () => {
-  it.each([
-    [{ forwarded: false }, { forwarded: 'off' }],
-    [{ forwarded: { addresses: false } }, { forwarded: 'off' }],
-    [{ forwarded: { clientCertificate: false } }, { forwarded: 'append', clientCertificate: 'off' }],
-  ])('is read as that word: %j', async (group, expected) => {
-    expect((await load(group)).config).toMatchObject(expected);
-  });
+it.each([
+  [{ forwarded: false }, { forwarded: 'off' }],
+  [{ forwarded: { addresses: false } }, { forwarded: 'off' }],
+  [{ forwarded: { clientCertificate: false } }, { forwarded: 'append', clientCertificate: 'off' }],
+])('a word that YAML 1.1 tools write as a boolean is read as that word: %j', async (group, expected) => {
+  expect((await load(group)).config).toMatchObject(expected);
+});
 
-  it('is read in environment variables, also beside a group of the file', async () => {
-    expect((await load({}, { D2_SIDECAR_FORWARDED: 'false' })).config.forwarded).toBe('off');
-    const beside = await load({ forwarded: false }, { D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'false' });
-    expect(beside.config).toMatchObject({ forwarded: 'off', clientCertificate: 'off' });
-  });
+it('a word that YAML 1.1 tools write as a boolean is read in environment variables, also beside a group of the file', async () => {
+  expect((await load({}, { D2_SIDECAR_FORWARDED: 'false' })).config.forwarded).toBe('off');
+  const beside = await load({ forwarded: false }, { D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'false' });
+  expect(beside.config).toMatchObject({ forwarded: 'off', clientCertificate: 'off' });
+});
 
-  it('stays a boolean where the key takes one, and a mistake where it takes neither', async () => {
-    expect((await load({ comet: { enabled: undefined }, jvm: { attach: false } })).config.jvm.attach).toBe(false);
-    expect(await mistakeOf({ forwarded: true })).toContain('forwarded: got true, expected one of append, replace, off');
-    expect(await mistakeOf({ log: { level: false } })).toContain('log.level: got false, expected one of debug');
-  });
+it('a word that YAML 1.1 tools write as a boolean stays a boolean where the key takes one, and a mistake where it takes neither', async () => {
+  expect((await load({ comet: { enabled: undefined }, jvm: { attach: false } })).config.jvm.attach).toBe(false);
+  expect(await mistakeOf({ forwarded: true })).toContain('forwarded: got true, expected one of append, replace, off');
+  expect(await mistakeOf({ log: { level: false } })).toContain('log.level: got false, expected one of debug');
 });
 
 it('a file may begin with a byte order mark and have CRLF', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
@@ -102,126 +102,124 @@ it('restored state keeps names above a lowered limit, and admits no more', async
   });
 });
 
-describe('sessions after a restart', () => {
-  it('of a password are found again by their user, with the next accepted call', async () => {
-    first.traffic.send({ line: RPC, user: 'ann' });
-    const second = await folder.restart(first, 60_000);
-    const id = first.traffic.onlySession().id;
-    second.traffic.send({ line: RPC, user: 'ann', password: 'wrong' }, { status: 401 });
-    expect(second.traffic.onlySession()).toMatchObject({ id, requests: 1 });
-    second.traffic.send({ line: RPC, user: 'ann' });
-    expect(second.traffic.onlySession()).toMatchObject({ id, requests: 2, counts: { rpc: 2 } });
-    second.traffic.send({ line: LOGOUT, user: 'ann' });
-    expect(second.traffic.sessions()).toEqual([]);
-  });
+it('sessions after a restart of a password are found again by their user, with the next accepted call', async () => {
+  first.traffic.send({ line: RPC, user: 'ann' });
+  const second = await folder.restart(first, 60_000);
+  const id = first.traffic.onlySession().id;
+  second.traffic.send({ line: RPC, user: 'ann', password: 'wrong' }, { status: 401 });
+  expect(second.traffic.onlySession()).toMatchObject({ id, requests: 1 });
+  second.traffic.send({ line: RPC, user: 'ann' });
+  expect(second.traffic.onlySession()).toMatchObject({ id, requests: 2, counts: { rpc: 2 } });
+  second.traffic.send({ line: LOGOUT, user: 'ann' });
+  expect(second.traffic.sessions()).toEqual([]);
+});
 
-  it('that are unverified stay so, go on with the same user and login, and keep their share of its bound', async () => {
-    const fields = { cookie: 'JSESSIONID=one' };
-    for (let i = 0; i < 7; i += 1) first.traffic.send({ line: RPC, apiKey: `key ${i}`, fields });
-    first.traffic.send({ line: RPC, user: 'ann', fields });
-    const second = await folder.restart(first, 60_000);
-    const { traffic } = second;
-    expect(traffic.sessions()).toEqual(first.traffic.sessions());
-    const { id } = traffic.sessions().at(-1) ?? {};
-    traffic.send({ line: RPC, user: 'bob', fields });
-    expect(traffic.recorder.own.claimsRefused).toEqual({ cookie: 1, address: 0 });
-    traffic.send({ line: RPC, user: 'ann', fields });
-    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 2, verified: false });
-    traffic.send({ line: RPC, user: 'ann' });
-    expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 3 });
-    expect(traffic.sessions().at(-1)?.verified).toBeUndefined();
-    const third = await folder.restart(second, 60_000);
-    third.traffic.send({ line: RPC, user: 'ann' });
-    expect(third.traffic.sessions().at(-1)).toMatchObject({ id, requests: 4 });
-    expect(third.traffic.recorder.own.claimsRefused).toEqual({ cookie: 1, address: 0 });
-  });
+it('sessions after a restart that are unverified stay so, go on with the same user and login, and keep their share of its bound', async () => {
+  const fields = { cookie: 'JSESSIONID=one' };
+  for (let i = 0; i < 7; i += 1) first.traffic.send({ line: RPC, apiKey: `key ${i}`, fields });
+  first.traffic.send({ line: RPC, user: 'ann', fields });
+  const second = await folder.restart(first, 60_000);
+  const { traffic } = second;
+  expect(traffic.sessions()).toEqual(first.traffic.sessions());
+  const { id } = traffic.sessions().at(-1) ?? {};
+  traffic.send({ line: RPC, user: 'bob', fields });
+  expect(traffic.recorder.own.claimsRefused).toEqual({ cookie: 1, address: 0 });
+  traffic.send({ line: RPC, user: 'ann', fields });
+  expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 2, verified: false });
+  traffic.send({ line: RPC, user: 'ann' });
+  expect(traffic.sessions().at(-1)).toMatchObject({ id, requests: 3 });
+  expect(traffic.sessions().at(-1)?.verified).toBeUndefined();
+  const third = await folder.restart(second, 60_000);
+  third.traffic.send({ line: RPC, user: 'ann' });
+  expect(third.traffic.sessions().at(-1)).toMatchObject({ id, requests: 4 });
+  expect(third.traffic.recorder.own.claimsRefused).toEqual({ cookie: 1, address: 0 });
+});
 
-  it('of a second password beside the first are not kept', async () => {
-    const authorization = ['Basic YW5uOmE=', 'Basic Ym9iOmI='];
-    first.traffic.send({ line: RPC, fields: { authorization } });
-    first.traffic.send({ line: RPC, user: 'cyril' });
-    expect(first.traffic.sessions()).toHaveLength(2);
-    const second = await folder.restart(first);
-    expect(second.keeper.restored).toBe('restored');
-    expect(second.traffic.onlySession().userName).toBe('cyril');
-  });
+it('sessions after a restart of a second password beside the first are not kept', async () => {
+  const authorization = ['Basic YW5uOmE=', 'Basic Ym9iOmI='];
+  first.traffic.send({ line: RPC, fields: { authorization } });
+  first.traffic.send({ line: RPC, user: 'cyril' });
+  expect(first.traffic.sessions()).toHaveLength(2);
+  const second = await folder.restart(first);
+  expect(second.keeper.restored).toBe('restored');
+  expect(second.traffic.onlySession().userName).toBe('cyril');
+});
 
-  it('keep the number of calls that failed before it', async () => {
-    first.traffic.send({ line: RPC, user: 'ann' });
-    first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
-    const { traffic } = await folder.restart(first, 60_000);
-    const errors = () =>
-      [...traffic.recorder.applications.values()].flatMap(({ sessions }) =>
-        sessions.sessions().map((session) => session.errors),
-      );
-    expect(errors()).toEqual([1]);
-    traffic.send({ line: RPC, user: 'ann' });
-    traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
-    expect(errors()).toEqual([2]);
-  });
+it('sessions after a restart keep the number of calls that failed before it', async () => {
+  first.traffic.send({ line: RPC, user: 'ann' });
+  first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+  const { traffic } = await folder.restart(first, 60_000);
+  const errors = () =>
+    [...traffic.recorder.applications.values()].flatMap(({ sessions }) =>
+      sessions.sessions().map((session) => session.errors),
+    );
+  expect(errors()).toEqual([1]);
+  traffic.send({ line: RPC, user: 'ann' });
+  traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
+  expect(errors()).toEqual([2]);
+});
 
-  it('end by the usual rules, for which the downtime counts', async () => {
-    first.traffic.send({ line: RPC, user: 'ann' });
-    first.traffic.handshake('client1', { cookie: 'one' });
-    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
-    const hold = first.traffic.hold('client1', { cookie: 'one' });
-    const users = ({ traffic }: Life) => traffic.sessions().map(({ connectionType }) => connectionType);
-    const soon = await folder.restart(first, GONE_MS - 1);
-    expect(users(soon)).toEqual(['REST', 'COMET_LONG_POLLING']);
-    expect(soon.traffic.gauges()).toEqual({ active: 2, monitored: 1, subscriptions: 1 });
-    const later = await folder.start(first.traffic.clock.epochMs() + GONE_MS);
-    expect(users(later)).toEqual(['REST']);
-    expect(later.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
-    expect(users(await folder.start(first.traffic.clock.epochMs() + IDLE_MS))).toEqual([]);
-    first.traffic.release(hold);
-  });
+it('sessions after a restart end by the usual rules, for which the downtime counts', async () => {
+  first.traffic.send({ line: RPC, user: 'ann' });
+  first.traffic.handshake('client1', { cookie: 'one' });
+  first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+  const hold = first.traffic.hold('client1', { cookie: 'one' });
+  const users = ({ traffic }: Life) => traffic.sessions().map(({ connectionType }) => connectionType);
+  const soon = await folder.restart(first, GONE_MS - 1);
+  expect(users(soon)).toEqual(['REST', 'COMET_LONG_POLLING']);
+  expect(soon.traffic.gauges()).toEqual({ active: 2, monitored: 1, subscriptions: 1 });
+  const later = await folder.start(first.traffic.clock.epochMs() + GONE_MS);
+  expect(users(later)).toEqual(['REST']);
+  expect(later.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+  expect(users(await folder.start(first.traffic.clock.epochMs() + IDLE_MS))).toEqual([]);
+  first.traffic.release(hold);
+});
 
-  it('with a running call count as active until the save', async () => {
-    first.traffic.send({ line: RPC, user: 'ann' });
-    first.traffic.begin({ line: RPC, user: 'ann' });
-    first.traffic.clock.advanceMs(IDLE_MS * 2);
-    const second = await folder.restart(first, IDLE_MS - 1);
-    expect(second.traffic.sessions()).toHaveLength(1);
-  });
+it('sessions after a restart with a running call count as active until the save', async () => {
+  first.traffic.send({ line: RPC, user: 'ann' });
+  first.traffic.begin({ line: RPC, user: 'ann' });
+  first.traffic.clock.advanceMs(IDLE_MS * 2);
+  const second = await folder.restart(first, IDLE_MS - 1);
+  expect(second.traffic.sessions()).toHaveLength(1);
+});
 
-  it('of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
-    const sender = { cookie: 'one' };
-    first.traffic.login('ann', {}, { setCookie: 'one' });
-    first.traffic.handshake('client1', sender);
-    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B'], sender);
-    const second = await folder.restart(first, 20_000);
-    const { id } = first.traffic.onlySession();
-    const { traffic } = second;
-    traffic.release(traffic.hold('client1', sender), [{ channel: '/d2/object/H.A', data: {} }]);
-    expect(traffic.onlySession()).toMatchObject({ id, userName: 'ann', counts: { 'object.H.A.newValues': 1 } });
-    expect(traffic.numbers).toMatchObject({ counts: { adopted: 0, connectGaps: 0, accepted: 1 } });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 2, subscriptions: 2 });
-    traffic.disconnect('client1', sender);
-    expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
-    traffic.clock.advanceMs(GONE_MS);
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('sessions after a restart of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
+  const sender = { cookie: 'one' };
+  first.traffic.login('ann', {}, { setCookie: 'one' });
+  first.traffic.handshake('client1', sender);
+  first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B'], sender);
+  const second = await folder.restart(first, 20_000);
+  const { id } = first.traffic.onlySession();
+  const { traffic } = second;
+  traffic.release(traffic.hold('client1', sender), [{ channel: '/d2/object/H.A', data: {} }]);
+  expect(traffic.onlySession()).toMatchObject({ id, userName: 'ann', counts: { 'object.H.A.newValues': 1 } });
+  expect(traffic.numbers).toMatchObject({ counts: { adopted: 0, connectGaps: 0, accepted: 1 } });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 2, subscriptions: 2 });
+  traffic.disconnect('client1', sender);
+  expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+  traffic.clock.advanceMs(GONE_MS);
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('whose objects were folded into (other) do not fold them again', async () => {
-    const change = { metrics: { ...METRICS, maxNamesPerSession: 1, maxNames: { rpc: 1, sba: 1, object: 1 } } };
-    first = await folder.start(undefined, change);
-    first.traffic.handshake('client1');
-    first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
-    const second = await folder.restart(first, 0, change);
-    const { object } = second.traffic.application().statistics;
-    expect(object.foldedCount).toBe(1);
-    expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
-    second.traffic.disconnect('client1');
-    expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
-  });
+it('sessions after a restart whose objects were folded into (other) do not fold them again', async () => {
+  const change = { metrics: { ...METRICS, maxNamesPerSession: 1, maxNames: { rpc: 1, sba: 1, object: 1 } } };
+  first = await folder.start(undefined, change);
+  first.traffic.handshake('client1');
+  first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
+  const second = await folder.restart(first, 0, change);
+  const { object } = second.traffic.application().statistics;
+  expect(object.foldedCount).toBe(1);
+  expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
+  second.traffic.disconnect('client1');
+  expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+});
 
-  it('of Comet are restored without their clients when Comet is disabled', async () => {
-    first.traffic.handshake('client1', { cookie: 'one' });
-    first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
-    const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
-    expect(second.keeper.restored).toBe('restored');
-    expect(second.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
-  });
+it('sessions after a restart of Comet are restored without their clients when Comet is disabled', async () => {
+  first.traffic.handshake('client1', { cookie: 'one' });
+  first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+  const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
+  expect(second.keeper.restored).toBe('restored');
+  expect(second.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
 });
 
 it('the state file never includes credentials, cookies, client ids or hashes of passwords', async () => {
