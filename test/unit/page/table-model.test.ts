@@ -69,7 +69,7 @@ it('a long text is split for a cut before its last word, and never within a lett
   expect(split(`${'x'.repeat(30)}e\u0301`)[1]).toBe(`${'x'.repeat(11)}e\u0301`);
 });
 
-it('numbers are written for people', () => {
+it('numbers are written for people, times with the date only on another day', () => {
   const rates = ['0', '<0.01', '0.25', '10.0', '12.3', '1,240'];
   expect([formatCount(12), formatCount(12_345)]).toEqual(['12', '12,345']);
   expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(formatRate)).toEqual(rates);
@@ -78,9 +78,6 @@ it('numbers are written for people', () => {
   expect([45, 60, 3_900, 93_600].map(formatSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
   expect([null, 512, 1_048_576, 432_013_312].map(formatBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
   expect([0, 0.0004, 0.004, 0.12].map(formatPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
-});
-
-it('numbers of time include the date only on another day', () => {
   const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
   expect(formatTime(noon, noon + 3_600_000)).toBe('02:14:07');
   expect(formatTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');

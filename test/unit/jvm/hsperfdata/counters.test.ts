@@ -76,14 +76,11 @@ it('never exposes a password of an option, an argument or a property', () => {
   expect(everything).not.toContain('hunter2');
 });
 
-it('reports a file that is not accessible yet as a starting JVM, and reads one that some counters did not fit into', () => {
+it('reports a file that is not accessible yet as a starting JVM, reads one that some counters did not fit into, and judges no number', () => {
   expect(decodeCounters(withByte(7, 0))).toEqual({ kind: 'starting' });
   const overflown = Buffer.from(bytes);
   overflown.writeInt32LE(4328, 12);
   expect(countersOf(overflown)).toEqual(countersOf(bytes));
-});
-
-it('reads numbers without judging their plausibility', () => {
   expect(countersOf(withNumber(bytes, 'sun.gc.metaspace.used', -1n)).numbers.get('sun.gc.metaspace.used')).toBe(-1n);
 });
 

@@ -46,11 +46,13 @@ it.each([
   expect(byDefault.classify(when, channel, data)).toBeUndefined();
 });
 
-it('the built-in rules omit an optional part that is missing, null, empty or not a text', () => {
+it('the built-in rules omit an optional part that is missing, null, empty or not a text, and accept a number', () => {
   for (const interfaceName of [null, '', {}, [], false]) {
     const data = { eventName: 'E.Demo', interfaceName, rpcName: 'Test' };
     expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call E.Demo.Test');
   }
+  const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
+  expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
 });
 
 it('the built-in rules replace hidden characters by U+FFFD, in the same way for all events of an object', () => {
@@ -65,14 +67,10 @@ it('the built-in rules replace hidden characters by U+FFFD, in the same way for 
   expect(classify(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
 });
 
-it('the built-in rules accept a number as a part of a name', () => {
-  const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
-  expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
-});
-
-it('the built-in rules find no name in properties that every JavaScript object has', () => {
+it('rules find no name in properties that every JavaScript object has, and do not match when the name is empty', () => {
   const rule: CometRule = { channel: '/x', kind: 'rpc', name: '{/constructor/name}' };
   for (const data of [[], {}]) expect(only(rule).classify('publish', '/x', data)).toBeUndefined();
+  expect(only({ channel: '/x', kind: 'rpc', name: '[{/a}]' }).classify('publish', '/x', {})).toBeUndefined();
 });
 
 it('configured rules precede the built-in rules', () => {
@@ -114,10 +112,6 @@ it('configured rules that find no name leave the message to the next rule', () =
   expect(classify(classifier, 'publish', '/service/call', { rpc: 'a' })).toBe('rpc call a');
   expect(classify(classifier, 'publish', '/service/call', {})).toBe('rpc call other');
   expect(classify(classifier, 'publish', '/service/call', { sba: 'b', rpc: 'a' })).toBe('sba call b');
-});
-
-it('configured rules do not match when the name is empty', () => {
-  expect(only({ channel: '/x', kind: 'rpc', name: '[{/a}]' }).classify('publish', '/x', {})).toBeUndefined();
 });
 
 it('configured rules say how the answer is found, with one object for all calls of a rule', () => {
@@ -217,12 +211,9 @@ it.each(cases)('the Comet routes map %s %s to %s', (method, target, expected) =>
   expect(route && `${route.application} ${route.kind}`).toBe(expected);
 });
 
-it('a context with an escaped slash wins over the shorter one that its text begins with', () => {
+it('a context with an escaped slash wins over the shorter one that its text begins with; the root is one as well', () => {
   const routes = new CometRoutes(['a', 'a%2Fb'], 'api/cometd', 'j_security_check');
   expect(routes.find('POST', '/a%2Fb/api/cometd')).toEqual({ application: 'a%2Fb', kind: 'comet' });
-});
-
-it('the Comet routes work in the root context', () => {
   const root = new CometRoutes([''], 'api/cometd', 'auth/login');
   expect(root.find('POST', '/api/cometd/connect')).toEqual({ application: '', kind: 'comet' });
   expect(root.find('POST', '/x/auth/login')).toEqual({ application: '', kind: 'login' });

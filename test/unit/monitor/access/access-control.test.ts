@@ -54,13 +54,10 @@ async function fail(times: number, address = HERE): Promise<void> {
   for (let count = 0; count < times; count++) await check(`Bearer wrong${count}`, address);
 }
 
-it('a credential identifies its reader and the role', async () => {
+it('a credential identifies its reader and the role, and counts as missing, not as wrong, if it is unreadable', async () => {
   expect(await check(ANN)).toEqual(KNOWN_ANN);
   expect(await check(BOB)).toEqual(known('bob', 'metrics'));
   expect(await check(`Bearer ${TOKEN}`)).toEqual(known('prometheus', 'metrics'));
-});
-
-it('a credential counts as missing, not as wrong, if it is unreadable', async () => {
   for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
   expect(await check('Digest x')).toEqual({ kind: 'missing' });
   for (const right of [ANN, `Bearer ${TOKEN}`]) expect(await check(right)).toMatchObject({ kind: 'known' });

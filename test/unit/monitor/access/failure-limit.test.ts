@@ -9,7 +9,7 @@ beforeEach(() => {
   limit = new FailureLimit(clock);
 });
 
-it('the limit on failures allows an address ten failures, then one every six seconds', () => {
+it('the limit on failures allows an address ten failures, then one every six seconds, and no longer a wait for further failures', () => {
   for (let count = 0; count < 10; count++) {
     expect(limit.retryAfterS('a')).toBe(0);
     limit.add('a');
@@ -22,9 +22,6 @@ it('the limit on failures allows an address ten failures, then one every six sec
   expect(limit.retryAfterS('a')).toBe(0);
   limit.add('a');
   expect(limit.retryAfterS('a')).toBe(6);
-});
-
-it('the limit on failures does not lengthen the wait for further failures', () => {
   for (let count = 0; count < 1_000; count++) limit.add('a');
   clock.advanceS(60);
   for (let count = 0; count < 10; count++) {

@@ -73,12 +73,9 @@ it.each([
   expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
 });
 
-it('a query of callback-polling has a default for the callback', () => {
+it('a query of callback-polling has a default for the callback, and may hold several messages, and letters that are not escaped', () => {
   expect(parseCallbackQuery(`message=${enc(A)}`)?.callback).toBe('jsonpcallback');
   expect(parseCallbackQuery(`jsonp=&message=${enc(A)}`)?.callback).toBe('jsonpcallback');
-});
-
-it('a query of callback-polling may hold several messages, and letters that are not escaped', () => {
   const target = Buffer.from(`/cometd?message=${A}&message={"channel":"/d2/object/Č"}`).toString('latin1');
   expect(channels(parseCallbackMessages(target))).toEqual(['/a', '/d2/object/Č']);
 });
@@ -93,9 +90,10 @@ it.each(['/smartWeb/api/cometd', '/cometd?jsonp=cb', '/cometd?jsonp=cb&message='
 const JSON_TEXT = '[{"channel":"/meta/connect","successful":true},{"channel":"/a","data":") ;"}]';
 const responded = (body: string, callback?: string) => channels(parseResponseText(body, callback));
 
-it('a response is JSON', () => {
+it('a response is JSON, also in spite of a callback', () => {
   expect(responded(JSON_TEXT)).toEqual(['/meta/connect', '/a']);
   expect(responded(`cb(${JSON_TEXT})`)).toBeUndefined();
+  expect(responded(JSON_TEXT, 'cb')).toEqual(['/meta/connect', '/a']);
 });
 
 it.each([
@@ -106,10 +104,6 @@ it.each([
   ['with a single message', 'cb({"channel":"/meta/connect"})', 'cb'],
 ])('a response is a call of the callback %s', (_, body, callback) => {
   expect(responded(body, callback)?.[0]).toBe('/meta/connect');
-});
-
-it('a response may be JSON in spite of a callback', () => {
-  expect(responded(JSON_TEXT, 'cb')).toEqual(['/meta/connect', '/a']);
 });
 
 it.each([

@@ -155,14 +155,11 @@ beforeEach(() => {
   added = new AddedTime(clock, (addedNs) => measured.push(addedNs));
 });
 
-it('the time added is measured for the first and for one in 17, and the clock is read for these only', () => {
+it('the time added is measured for the first and for one in 17, in each of 64 places, and the clock is read for these only', () => {
   const samples = Array.from({ length: 1 + 3 * 17 }, () => added.sample(400));
   for (const sinceNs of samples) added.written(sinceNs);
   expect(samples).toEqual(samples.map((_, i) => (i % 17 === 0 ? 400 : 0)));
   expect([measured, nowNs.mock.calls.length]).toEqual([[600, 600, 600, 600], 4]);
-});
-
-it('each of 64 places is sampled in its turn', () => {
   const places = new Set<number>();
   for (let i = 0; i < 17 * 64; i += 1) if (added.sample(400) > 0) places.add(i % 64);
   expect(places.size).toBe(64);
