@@ -12,6 +12,10 @@ it('DurationBuckets counts a duration in every bucket whose bound it does not ex
   expect(buckets.cumulative()).toEqual([2, 4, 5, 6]);
   expect(buckets.bounds).toEqual([0.001, 0.0025, 1]);
   expect(buckets.sumSeconds).toBeCloseTo(2.004_500_002, 12);
+  const read = buckets.cumulative();
+  buckets.add(MS);
+  // What a reader holds does not change.
+  expect(read.at(-1)).toBe(6);
 });
 
 it('DurationBuckets ignores invalid durations, and adds at most an hour', () => {
@@ -19,14 +23,6 @@ it('DurationBuckets ignores invalid durations, and adds at most an hour', () => 
   for (const ns of [-1, Number.NaN, 7_200_000 * MS]) buckets.add(ns);
   expect(buckets.cumulative().at(-1)).toBe(1);
   expect(buckets.sumSeconds).toBe(3_600);
-});
-
-it('DurationBuckets does not change a result that a reader holds', () => {
-  const buckets = new DurationBuckets();
-  buckets.add(MS);
-  const read = buckets.cumulative();
-  buckets.add(MS);
-  expect(read.at(-1)).toBe(1);
 });
 
 const S = 1e9;

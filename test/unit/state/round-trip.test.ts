@@ -83,13 +83,10 @@ it('restored state reflects the time without a sidecar: averages have decayed, w
   expect(durationsOf(second)).toEqual(durationsOf(first));
   expect(durationsOf(second)).toMatchObject({ max: 0, p99: 0 });
   expect(durationsOf(second)?.count).toBeGreaterThan(100);
-});
-
-it('restored state counts no downtime when the wall clock has gone backwards', async () => {
-  live(first, 1);
-  const second = await folder.restart(first, -24 * 3_600_000);
-  expect(durationsOf(second)).toEqual(durationsOf(first));
-  expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
+  // The wall clock has gone backwards.
+  const third = await folder.restart(first, -24 * 3_600_000);
+  expect(durationsOf(third)).toEqual(durationsOf(first));
+  expect(third.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
 });
 
 it('restored state keeps names above a lowered limit, and admits no more', async () => {

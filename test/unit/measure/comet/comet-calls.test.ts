@@ -72,11 +72,6 @@ it('a call is not ended by its acknowledgement while the answer, come in time, w
   expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
 });
 
-it('a call that is refused is an error', () => {
-  traffic.post([rpcCall('7')], [refused('7')]);
-  expect(traffic.counts()).toEqual(FAILED_ONCE);
-});
-
 it('a call of an unknown name, refused as such, creates none', () => {
   traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
   expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });

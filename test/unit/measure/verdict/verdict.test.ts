@@ -89,7 +89,7 @@ const steps = () => {
   return { clock, verdict, at };
 };
 
-it('a higher rule takes over at once, a rule that no longer applies keeps the verdict for 10 s', () => {
+it('a higher rule takes over at once, one that no longer applies keeps the verdict for 10 s, but for quiet and fine', () => {
   const { at } = steps();
   expect(at(0)).toBe('fine');
   expect(at(1, { collectorShare: 0.5 })).toBe('garbage-collection');
@@ -99,13 +99,8 @@ it('a higher rule takes over at once, a rule that no longer applies keeps the ve
   expect(at(12, { collectorShare: 0.5 })).toBe('garbage-collection');
   expect(at(13)).toBe('garbage-collection');
   expect(at(22)).toBe('fine');
-});
-
-it('quiet and fine are left at once', () => {
-  const { at } = steps();
-  expect(at(0, minute({ ok: 0 }))).toBe('quiet');
-  expect(at(1)).toBe('fine');
-  expect(at(2, minute({ ok: 0 }))).toBe('quiet');
+  expect(at(23, minute({ ok: 0 }))).toBe('quiet');
+  expect(at(24)).toBe('fine');
 });
 
 it('since is the moment from which the code holds, whatever its figures', () => {

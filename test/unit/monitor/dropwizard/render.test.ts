@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type CounterReading, emptyMetricSet, type Gauge, type MetricSet } from '../../../../src/metrics/metric-set.ts';
+import { type CounterReading, emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
 import {
   formatJavaDouble,
@@ -33,11 +33,6 @@ const unionText = (sets: readonly MetricSet[], options: RenderOptions = COMPACT)
   [...renderMetrics(sets, options)].join('');
 const textOf = (set: MetricSet, options?: RenderOptions) => unionText([set], options);
 
-function gaugeText(gauge: Gauge): string {
-  const text = textOf({ ...emptyMetricSet, gauges: new Map([['g', gauge]]) });
-  return /"g":(\{.*?\})\}/.exec(text)?.[1] ?? text;
-}
-
 const timerOf = (snapshot: TimerSnapshot) => ({ count: snapshot.count, snapshot: () => snapshot });
 const SNAPSHOT: TimerSnapshot = {
   ...{ count: 1, max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 },
@@ -55,25 +50,6 @@ for (const [sample, durationUnit, foreign] of SAMPLES) {
     });
   }
 }
-
-it('renderMetrics writes the error of a gauge that throws, and all other metrics', () => {
-  const read = () => {
-    throw new TypeError('no device');
-  };
-  const good: Gauge = { type: 'integer', read: () => 3 };
-  const gauges = new Map(Object.entries({ b: { ...good, read }, a: good, c: good }));
-  expect(textOf({ ...emptyMetricSet, gauges })).toContain(
-    '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
-  );
-});
-
-it('renderMetrics writes gauges by their type, not by their value', () => {
-  expect(gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
-  expect(gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
-  expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
-  expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
-  expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
-});
 
 it('renderMetrics writes several sets like one set that has all of their metrics', () => {
   const setOf = (prefix: string, from: number, to: number): MetricSet => ({

@@ -13,8 +13,8 @@ class Names {
   readonly durations = new Map<string, DurationBuckets>();
   readonly fewer: FewerSeries;
 
-  constructor(names?: number, objects: 'all' | 'totals' = 'all') {
-    this.fewer = new FewerSeries({ objects, ...(names === undefined ? {} : { names }) });
+  constructor(names?: number) {
+    this.fewer = new FewerSeries({ objects: 'all', ...(names === undefined ? {} : { names }) });
   }
 
   count(name: string): void {
@@ -51,15 +51,6 @@ it('the first names have series, and the rest is added up with the same sums and
   for (const [name, label] of [['calls_total'], ['seconds_bucket', 'le="1.0"'], ['seconds_count'], ['seconds_sum']]) {
     expect(sumOf(samples, name as string, label ?? '')).toBeCloseTo(sumOf(all.read(), name as string, label ?? ''), 9);
   }
-});
-
-it('totals of objects have no name', () => {
-  const names = new Names(undefined, 'totals');
-  for (const name of ['x', 'y', 'x']) names.count(name);
-  const samples = names.read();
-  expect([...samples].filter(([key]) => key.startsWith('values_total'))).toEqual([
-    ['values_total{application="a"}', 3],
-  ]);
 });
 
 it.each([1, 2, 3, 4, 5])('no counter falls, whatever is counted and folded between reads: seed %d', (seed) => {

@@ -121,10 +121,6 @@ it.each([
   expect(parseRequestHead(`POST / ${head}\r\n`)).toBe(fault);
 });
 
-it('parseRequestHead takes HTTP/1.0 without a host', () => {
-  expect(parsed('GET / HTTP/1.0\r\n\r\n').host).toBeUndefined();
-});
-
 it('parseRequestHead sees forwarding fields that the client sent', () => {
   const head = parsed('GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\nx-forwarded-HOST: b\r\n\r\n');
   expect(head.summary).toMatchObject({ hasForwardedProto: true, hasForwardedHost: true });
