@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { AddressCounts, AddressRate, addressKeyOf } from '../../../src/limits/address-counts.ts';
 import { ManualClock } from '../../support/clock.ts';
 
-it('lets an address in up to its share, and again when one has left', () => {
+it('lets an address in up to its share, and again when one has left; a new limit holds for later connections, 0 means none', () => {
   const counts = new AddressCounts(2);
   const leave = counts.enter('10.0.0.1');
   expect(counts.enter('::ffff:10.0.0.1')).toBeDefined();
@@ -11,6 +11,13 @@ it('lets an address in up to its share, and again when one has left', () => {
   leave!();
   expect(counts.enter('10.0.0.1')).toBeDefined();
   expect(counts.enter('10.0.0.1')).toBeUndefined();
+  const changed = new AddressCounts(1);
+  changed.enter('10.0.0.1');
+  expect(changed.enter('10.0.0.1')).toBeUndefined();
+  changed.max = 0;
+  for (let i = 0; i < 100; i += 1) expect(changed.enter('10.0.0.1')).toBeDefined();
+  changed.max = 50;
+  expect(changed.enter('10.0.0.1')).toBeUndefined();
 });
 
 it('holds nothing of addresses that have left', () => {
@@ -22,16 +29,6 @@ it('holds nothing of addresses that have left', () => {
   expect(counts.size).toBe(1);
   again();
   expect(counts.size).toBe(0);
-});
-
-it('applies a new limit to later connections; 0 means none', () => {
-  const counts = new AddressCounts(1);
-  counts.enter('10.0.0.1');
-  expect(counts.enter('10.0.0.1')).toBeUndefined();
-  counts.max = 0;
-  for (let i = 0; i < 100; i += 1) expect(counts.enter('10.0.0.1')).toBeDefined();
-  counts.max = 50;
-  expect(counts.enter('10.0.0.1')).toBeUndefined();
 });
 
 it.each([
@@ -47,7 +44,7 @@ it.each([
   expect(addressKeyOf(address)).toBe(key);
 });
 
-it('an address has its number in any minute, and no more', () => {
+it('an address has its number in any minute, and no more: its forms share it, and the /64 of a host, but no others', () => {
   const clock = new ManualClock();
   const rate = new AddressRate(clock, 3);
   expect([1, 2, 3, 4].map(() => rate.take('10.0.0.7'))).toEqual([true, true, true, false]);
@@ -57,15 +54,12 @@ it('an address has its number in any minute, and no more', () => {
   expect(rate.take('10.0.0.7')).toBe(true);
   clock.advanceMs(59_999);
   expect([1, 2, 3].map(() => rate.take('10.0.0.7'))).toEqual([true, true, false]);
-});
-
-it('addresses do not share a number, but the forms of one do, and the /64 of a host', () => {
-  const rate = new AddressRate(new ManualClock(), 1);
-  expect(rate.take('10.0.0.7')).toBe(true);
-  expect(rate.take('::ffff:10.0.0.7')).toBe(false);
-  expect(rate.take('10.0.0.8')).toBe(true);
-  expect(rate.take('2001:db8::1')).toBe(true);
-  expect(rate.take('2001:db8::2')).toBe(false);
+  const one = new AddressRate(new ManualClock(), 1);
+  expect(one.take('10.0.0.7')).toBe(true);
+  expect(one.take('::ffff:10.0.0.7')).toBe(false);
+  expect(one.take('10.0.0.8')).toBe(true);
+  expect(one.take('2001:db8::1')).toBe(true);
+  expect(one.take('2001:db8::2')).toBe(false);
 });
 
 it('a full table takes a new address only after another one’s minute', () => {

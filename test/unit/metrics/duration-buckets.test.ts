@@ -27,17 +27,14 @@ it('DurationBuckets ignores invalid durations, and adds at most an hour', () => 
 
 const S = 1e9;
 
-it('exponential buckets hold a bound in the bucket below it, and what is just above in the next', () => {
+it('exponential buckets hold everything from nothing to an hour, a bound in the bucket below it, and what is just above in the next', () => {
   const buckets = new ExponentialBuckets();
   buckets.add(1 * S);
   buckets.add(1.0001 * S);
   expect(buckets.read()).toEqual({ scale: 4, zeroCount: 0, offset: -1, counts: [1, 1] });
-});
-
-it('exponential buckets hold everything from nothing to an hour', () => {
-  const buckets = new ExponentialBuckets();
-  for (const ns of [0, 999, 1_000, 1_500, 3_600 * S]) buckets.add(ns);
-  const { zeroCount, offset, counts } = buckets.read();
+  const all = new ExponentialBuckets();
+  for (const ns of [0, 999, 1_000, 1_500, 3_600 * S]) all.add(ns);
+  const { zeroCount, offset, counts } = all.read();
   expect([zeroCount, counts.reduce((sum, count) => sum + count, 0)]).toEqual([2, 3]);
   expect(offset).toBe(Math.ceil(Math.log2(1e-6) * 16) - 1);
   expect(counts).toHaveLength(Math.ceil(Math.log2(3_600) * 16) - 1 - offset + 1);

@@ -83,13 +83,10 @@ it('numbers are written for people, times with the date only on another day', ()
   expect(formatTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
 });
 
-it('the details of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
+it('the details of a call have durations in seconds, and none for an empty window; those of a session its calls and objects', () => {
   expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
   expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
   expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
-});
-
-it('the details of a session have its calls and its objects, without the totals', () => {
   const { calls, objects } = rowsOfSession({
     counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
     meters: {

@@ -161,13 +161,10 @@ it('ZGC without generations does not report the minimum size as the heap’s ini
   expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
 });
 
-it('ZGC without generations does not report the minimum size as committed before the first cycle', () => {
+it('ZGC without generations does not report the minimum size as committed before the first cycle, but both for a heap of fixed size', () => {
   const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
   expect(heap).toEqual({ max: beans.heap.max });
   expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
-});
-
-it('ZGC without generations reports both for a heap of fixed size', () => {
   const max = BigInt(beans.heap.max);
   const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
   expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });

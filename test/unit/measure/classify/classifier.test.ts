@@ -131,13 +131,16 @@ const own: RestRule[] = [
   { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
 ];
 
-it('configured rules precede the built-in rules', () => {
+it('configured rules precede the built-in rules, and are the only ones when those are disabled', () => {
   const classifier = classifierOf({ rest: { ...REST, rules: own } });
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
   expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
   expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
+  const alone = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
+  expect(read(alone, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+  expect(read(alone, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
 });
 
 it('configured rules for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
@@ -150,12 +153,6 @@ it('configured rules for GET match HEAD as well, and rules for HEAD match only H
   expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
   expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
   expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
-});
-
-it('configured rules are the only rules when the built-in ones are disabled', () => {
-  const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
-  expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
-  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
 });
 
 const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };

@@ -58,11 +58,14 @@ it('all rules are listed in order, each with its condition and figure', () => {
   expect(rules.filter(({ code, text }) => code !== 'fine' && !text.includes('Now: '))).toEqual([]);
 });
 
-it('calls that fail name the call with most failures', () => {
+it('calls that fail name the call with most failures; a missing application the path that passes, and the one that is configured', () => {
   const worst = { kind: 'rpc', name: 'E.Boiler.Start', failed: 71, ended: 143 };
   const { name, text } = verdictOf({ worst }, minute({ errors: 71 }));
   expect(name).toBe('E.Boiler.Start');
   expect(text).toContain('most often E.Boiler.Start (71 of its 143)');
+  const { text: missing } = verdictOf(minute({ ok: 0, misplaced: 20 }), { misplacedPath: '/smartweb/...' });
+  expect(missing).toContain('20 requests of the last minute for /smartweb/...');
+  expect(missing).toContain('the configured application is /smartWeb');
 });
 
 it('a hung call without an answer keeps its name from readers of numbers alone', () => {
@@ -71,12 +74,6 @@ it('a hung call without an answer keeps its name from readers of numbers alone',
   expect(JSON.stringify(withConfirmedNames(verdict))).not.toContain('P.Report');
   const confirmed = verdictOf({ hung: HUNG });
   expect(withConfirmedNames(confirmed)).toBe(confirmed);
-});
-
-it('a missing application names the path that passes and the one that is configured', () => {
-  const { text } = verdictOf(minute({ ok: 0, misplaced: 20 }), { misplacedPath: '/smartweb/...' });
-  expect(text).toContain('20 requests of the last minute for /smartweb/...');
-  expect(text).toContain('the configured application is /smartWeb');
 });
 
 const steps = () => {

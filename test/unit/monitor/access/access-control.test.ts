@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { AccessFiles } from '../../../../src/config/config.ts';
-import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
+import { AccessControl, FailureLimit } from '../../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
 import { isPassword, type PasswordHash } from '../../../../src/monitor/access/password-hash.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -258,4 +258,40 @@ it('without users no password is verified', async () => {
   const only = new AccessControl(tokensOnly, clock);
   expect(only.schemes).toEqual({ hasUsers: false, hasTokens: true });
   expect(await only.check({ authorization: ANN, address: HERE })).toEqual(WRONG);
+});
+
+it('the limit on failures allows an address ten failures, then one every six seconds, and no longer a wait for further failures', () => {
+  const limit = new FailureLimit(clock);
+  for (let count = 0; count < 10; count++) {
+    expect(limit.retryAfterS('a')).toBe(0);
+    limit.add('a');
+  }
+  expect(limit.retryAfterS('a')).toBe(6);
+  expect(limit.retryAfterS('b')).toBe(0);
+  clock.advanceS(5.5);
+  expect(limit.retryAfterS('a')).toBe(1);
+  clock.advanceS(0.5);
+  expect(limit.retryAfterS('a')).toBe(0);
+  limit.add('a');
+  expect(limit.retryAfterS('a')).toBe(6);
+  for (let count = 0; count < 1_000; count++) limit.add('a');
+  clock.advanceS(60);
+  for (let count = 0; count < 10; count++) {
+    expect(limit.retryAfterS('a')).toBe(0);
+    limit.add('a');
+  }
+});
+
+it('the limit on failures remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
+  const limit = new FailureLimit(clock);
+  for (let count = 0; count < 10; count++) {
+    limit.add('first');
+    limit.add('second');
+  }
+  for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
+  limit.add('first');
+  expect(limit.evicted).toBe(0);
+  limit.add('one more');
+  expect(limit.evicted).toBe(1);
+  expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
 });

@@ -151,7 +151,7 @@ it('later messages are read after one that inflates to no UTF-8', () => {
 const HELLO = compressed(deflated('Hello'));
 const LONG = compressed(deflated('x'.repeat(60_000)));
 
-it('the window is held only with context takeover, and is no larger than the messages', () => {
+it('the window is held only with context takeover, is no larger than the messages, and is given back when the reading ends', () => {
   expect(new Listener(NO_TAKEOVER).push(LONG).reader.heldBytes).toBe(0);
   const listener = new Listener(TAKEOVER).push(HELLO);
   const { reader, budget } = listener;
@@ -160,6 +160,8 @@ it('the window is held only with context takeover, and is no larger than the mes
   expect([reader.heldBytes, budget.usedBytes]).toEqual([36_864, 36_864]);
   reader.close();
   expect([reader.heldBytes, budget.usedBytes]).toEqual([0, 0]);
+  const ended = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
+  expect([ended.told.at(-1), ended.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });
 
 it('the window without memory ends the reading after the current message', () => {
@@ -170,9 +172,4 @@ it('the window without memory ends the reading after the current message', () =>
   first.push(compressed(deflated('again')));
   expect(first.texts).toEqual(['Hello', 'again']);
   expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
-});
-
-it('the window is given back when the reading ends', () => {
-  const listener = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
-  expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });

@@ -144,12 +144,16 @@ it('memory is held for the bytes that have come, not for the announced ones', ()
   expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
 });
 
-it('memory is given back with the message that was held', () => {
+it('memory is given back with the message that was held, and by close', () => {
   const bytes = text('x'.repeat(5_000));
   const listener = new Listener().push(bytes.subarray(0, 4_000));
   expect(listener.budget.usedBytes).toBe(KEPT_BODY_BYTES + 5_000);
   listener.push(bytes.subarray(4_000));
   expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
+  const closed = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
+  closed.reader.close();
+  closed.push(text('x'.repeat(5_000)).subarray(4_000));
+  expect([closed.told, closed.budget.usedBytes]).toEqual([[], 0]);
 });
 
 it('memory never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
@@ -176,13 +180,6 @@ it('memory that is refused loses that message, and the next is read again', () =
   listener.push(large.subarray(500), text('after'));
   expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
   expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
-});
-
-it('memory is given back by close', () => {
-  const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
-  listener.reader.close();
-  listener.push(text('x'.repeat(5_000)).subarray(4_000));
-  expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
 });
 
 function readerWith(onText: (content: string) => undefined) {
