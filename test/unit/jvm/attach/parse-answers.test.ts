@@ -35,10 +35,7 @@ it.each([
   ['another collector', 'Epsilon Heap\nAllocation space:\n 192M max\n'],
   ['a space that ends before its top', swap(heapInfo('jdk25-serial'), '0x00000000f42d83a0', '0x00000000f4d00000')],
   ['a top before its space', swap(heapInfo('jdk25-serial'), '0x00000000f42d83a0', '0x00000000f3000000')],
-  [
-    'a size that is not that of the addresses',
-    swap(heapInfo('jdk25-serial'), 'eden space 13248K', 'eden space 13249K'),
-  ],
+  ['a size that differs from the addresses', swap(heapInfo('jdk25-serial'), 'eden space 13248K', 'eden space 13249K')],
   ['a generation that is not the sum of its spaces', swap(heapInfo('jdk25-parallel'), 'total 51200K', 'total 53248K')],
   ['a space missing', swap(heapInfo('jdk25-serial'), ' the  space', ' some space')],
   ['a space twice', swap(heapInfo('jdk25-serial'), ' from space', ' eden space')],
