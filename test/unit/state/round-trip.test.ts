@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
-import { linesOf } from '../../support/state/state-records.ts';
+import { encodeRecords, linesOf, recordsOf } from '../../support/state/state-records.ts';
 import { testComet } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
@@ -243,3 +243,63 @@ function passwordHash(text: string, basic: string): string | undefined {
   const digest = createHash('sha256').update(`${secret}basic:Basic ${basic}`).digest();
   return [digest.toString('hex'), digest.toString('base64')].find((hashed) => text.includes(hashed));
 }
+
+type Fields = Record<string, unknown>;
+
+/** Starts with a file of another version: after each record of a file of this version was changed by `change`. */
+async function startWith(change: (record: Fields) => void, more: readonly Fields[] = []): Promise<Life> {
+  const { traffic, keeper } = first;
+  traffic.send({ line: RPC, user: 'ann' }, { afterMs: 12 });
+  traffic.send({ line: RPC, user: 'ann' }, { ending: FAILED });
+  traffic.send({ line: RPC, user: 'ann' }, { ending: CANCELLED });
+  traffic.send({ line: `GET ${BASE}/d2/sba/E.Demo/Read`, apiKey: 'key-1' }, { afterMs: 3 });
+  traffic.send({ line: `GET ${BASE}/d2/object/H.Pump`, user: 'ann' });
+  traffic.login('bob', {}, { setCookie: 'one' });
+  traffic.handshake('client1', { cookie: 'one' });
+  traffic.subscribe('client1', ['/d2/object/H.Boiler', '/d2/object/H.Pump'], { cookie: 'one' });
+  traffic.release(traffic.hold('client1', { cookie: 'one' }), [{ channel: '/d2/object/H.Boiler', data: { value: 1 } }]);
+  await keeper.save();
+  const [header, ...records] = recordsOf(readFileSync(folder.file));
+  for (const record of records) change(record);
+  writeFileSync(folder.file, encodeRecords([header, ...records, ...more]), { mode: 0o600 });
+  const life = await folder.start(traffic.clock.epochMs());
+  expect(life.keeper.restored).toBe('restored');
+  return life;
+}
+
+it('a file without fields that came later is restored: these have their defaults', async () => {
+  const { traffic } = await startWith((record) => {
+    for (const field of ['timer', 'errorRates', 'outcomes', 'unnamed']) delete record[field];
+    if (record.record === 'recorder') {
+      delete record.comet;
+      delete (record.own as Fields).aborted;
+    }
+    if (record.record !== 'session') return;
+    delete record.remoteAddress;
+    for (const one of (record.statistics ?? []) as Fields[]) delete one.timer;
+  });
+  expect(traffic.counts()).toMatchObject({ rpc: 1, 'rpc.E.Demo.TestInOut': 1, sba: 1, 'object.newValues': 2 });
+  expect(traffic.sessions()).toContainEqual(expect.objectContaining({ userName: 'ann', remoteAddress: '' }));
+  expect(traffic.recorder.own).toMatchObject({ aborted: { rpc: 0 }, unanswered: { rpc: 1 } });
+  expect(traffic.numbers.holds.ended).toEqual({ delivery: 0, empty: 0, broken: 0 });
+});
+
+it('a file with fields and records that this version does not know is restored without them', async () => {
+  const { traffic } = await startWith(
+    (record) => {
+      record.colour = { of: ['the', 'plant'] };
+      if (record.record === 'recorder') (record.own as Fields).overtaken = 7;
+    },
+    [{ record: 'forecast', at: 12 }],
+  );
+  expect(shownOf(traffic)).toEqual(shownOf(first.traffic));
+});
+
+it('a file changes no object of this process, whatever its fields are called', async () => {
+  const text = '{"record":"recorder","__proto__":{"taken":1},"constructor":{"prototype":{"taken":2}}}';
+  await startWith(
+    (record) => Object.assign(record, { '__proto__.taken': 1 }),
+    [JSON.parse(text.replace('recorder', 'x'))],
+  );
+  expect(({} as Fields).taken).toBeUndefined();
+});
