@@ -1,16 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { listSources, readProject } from '../support/docs/documents.ts';
 
-const SRC = path.resolve(import.meta.dirname, '../../src');
-const read = (file: string): string => readFileSync(path.join(SRC, file), 'utf8');
+const read = (file: string): string => readProject(`src/${file}`);
 /** `proxy` for `proxy/relay/write-batch.ts`. */
 const roomOf = (file: string): string => file.split('/')[0] ?? file;
 /** `proxy/relay` for `proxy/relay/write-batch.ts`; the room for a file directly in it. */
 const folderOf = (file: string): string => path.dirname(file).split('/').slice(0, 2).join('/');
 
 /** The rooms of docs/architecture.md, from top to bottom, and their folders, e.g. `proxy/relay`. */
-const [, TABLE = ''] = /\n## Rooms\n[^|]*\|.*\n\|.*\n((?:\|.*\n)+)/.exec(read('../docs/architecture.md')) ?? [];
+const [, TABLE = ''] = /\n## Rooms\n[^|]*\|.*\n\|.*\n((?:\|.*\n)+)/.exec(readProject('docs/architecture.md')) ?? [];
 const NAMES = [...TABLE.matchAll(/^\| `([\w/.-]+?)\/?` \|/gm)].map(([, name = '']) => name);
 const ROOMS = [...new Set(NAMES.map(roomOf))];
 /** Runs in a browser: imports no room but the files that run anywhere, and the types of its data. Commands know them, too. */
@@ -38,7 +37,7 @@ const NEVER: readonly { room: string; not: readonly string[]; why: string }[] = 
   { room: 'metrics', not: ['tls'], why: 'it is a library and knows no HTTP' },
 ];
 
-const FILES = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const FILES = listSources();
 const IMPORTS = FILES.flatMap(importsOf);
 /** Imports between our own files. */
 const WITHIN = IMPORTS.filter(({ to }) => FILES.includes(to));

@@ -59,26 +59,17 @@ function readPath(path: string): void {
   companionsOf({ ...fieldsOf('x', ''), target }, 'JSESSIONID');
 }
 
+const X_FORWARDED_FOR = ['10.0.0.1,', 'fd00::1,', ',', 'x,'];
+const COOKIES = [';', 'a=b;', ' ', 'JSESSIONID;', 'xJSESSIONID=1;'];
+const PATHS = '/ /. /a/.. /%2e /%2e%2e /; /a;b %2f \\ ; % /a //a /%c4%8c'.split(' ');
+
 const WORK: Readonly<Record<string, readonly [work: (list: string) => unknown, ...members: string[]]>> = {
-  'X-Forwarded-For': [
-    (list) => clientAddressOf('x-forwarded-for', [list], TRUSTED),
-    '10.0.0.1,',
-    'fd00::1,',
-    ',',
-    'x,',
-  ],
+  'X-Forwarded-For': [(list) => clientAddressOf('x-forwarded-for', [list], TRUSTED), ...X_FORWARDED_FOR],
   Forwarded: [(list) => clientAddressOf('forwarded', [list], TRUSTED), ';', 'a=b;', 'a="b";', '"', '\\"'],
   Connection: [(list) => readHead(`Connection: ${list}`), ',', 'a,', ' ,', 'close,'],
   'Connection of an upgrade': [(list) => readHead(`Upgrade: h2c\r\nConnection: ${list}`), ',', 'a,', 'upgrade,a,'],
   'Transfer-Encoding': [(list) => readHead(`Transfer-Encoding: ${list}`), ',', 'a,', 'chunked,'],
-  Cookie: [
-    (list) => credentials.cookieTokenOf(fieldsOf('cookie', list)),
-    ';',
-    'a=b;',
-    ' ',
-    'JSESSIONID;',
-    'xJSESSIONID=1;',
-  ],
+  Cookie: [(list) => credentials.cookieTokenOf(fieldsOf('cookie', list)), ...COOKIES],
   'Cookie beside a credential': [
     (list) => credentials.claimOf(fieldsOf('cookie', list)),
     'JSESSIONID={};',
@@ -87,26 +78,9 @@ const WORK: Readonly<Record<string, readonly [work: (list: string) => unknown, .
   ],
   'parameters of a path': [
     (list) => credentials.claimOf({ ...fieldsOf('x', ''), target: `/${list}` }),
-    ';jsessionid={}',
-    ';',
+    ...[';jsessionid={}', ';'],
   ],
-  'a path': [
-    readPath,
-    '/',
-    '/.',
-    '/a/..',
-    '/%2e',
-    '/%2e%2e',
-    '/;',
-    '/a;b',
-    '%2f',
-    '\\',
-    ';',
-    '%',
-    '/a',
-    '//a',
-    '/%c4%8c',
-  ],
+  'a path': [readPath, ...PATHS],
   'a query': [(list) => parseCallbackQuery(list), '&', 'a&', '%zz&', 'm%65ss=1&', '+&'],
   'Content-Encoding': [(list) => parseCodings(list), ',', 'a,', 'identity,'],
   'Sec-WebSocket-Extensions': [(list) => parseExtensions([list]), ',', ';', 'a,', 'a;b=c;'],

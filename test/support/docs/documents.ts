@@ -27,7 +27,18 @@ export function listDocuments(): readonly Document[] {
 }
 
 export function readDocument(file: string): Document {
-  return parseDocument(file, readFileSync(path.join(ROOT, file), 'utf8'));
+  return parseDocument(file, readProject(file));
+}
+
+/** A file of the project, e.g. `docs/errors.md`. */
+export function readProject(file: string): string {
+  return readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** All sources in `src`, e.g. `proxy/relay/write-batch.ts`. */
+export function listSources(): readonly string[] {
+  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => /\.tsx?$/.test(file));
 }
 
 export function parseDocument(file: string, text: string) {

@@ -1,7 +1,5 @@
 /** Which versions of Node.js have known holes, and that the project names one without. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   type Advisory,
   describeHoles,
@@ -11,31 +9,28 @@ import {
   NODE_ADVISORIES,
   REVIEWED,
 } from '../../../src/base/advisories.ts';
+import { readProject } from '../../support/docs/documents.ts';
 
-const read = (file: string) => readFileSync(path.resolve(import.meta.dirname, '../../..', file), 'utf8');
-
-describe('the brotli decoder of Node.js', () => {
-  it.each([
-    ['18.20.8', false],
-    ['20.99.99', false],
-    ['21.0.0', false],
-    ['22.23.3', false],
-    ['22.23.4', true],
-    ['22.23.10', true],
-    ['24.22.1', true],
-    ['24.100.0', true],
-    ['25.99.99', false],
-    ['26.12.0', false],
-    ['26.12.1', true],
-    ['100.0.0', true],
-    ['26.12.1-rc.1', false],
-    ['27.0.0-nightly20261001', false],
-    ['v26.12.1', false],
-    ['26.12', false],
-    ['', false],
-  ])('of %j is safe: %s', (version, isSafe) => {
-    expect(hasSafeBrotli(version)).toBe(isSafe);
-  });
+it.each([
+  ['18.20.8', false],
+  ['20.99.99', false],
+  ['21.0.0', false],
+  ['22.23.3', false],
+  ['22.23.4', true],
+  ['22.23.10', true],
+  ['24.22.1', true],
+  ['24.100.0', true],
+  ['25.99.99', false],
+  ['26.12.0', false],
+  ['26.12.1', true],
+  ['100.0.0', true],
+  ['26.12.1-rc.1', false],
+  ['27.0.0-nightly20261001', false],
+  ['v26.12.1', false],
+  ['26.12', false],
+  ['', false],
+])('the brotli decoder of Node.js of %j is safe: %s', (version, isSafe) => {
+  expect(hasSafeBrotli(version)).toBe(isSafe);
 });
 
 it('a version without a known hole is described by nothing, another by each of its holes and what to use', () => {
@@ -58,7 +53,7 @@ it('the oldest safe versions have no known hole, and the versions right before t
 });
 
 it('each entry has an id, a date not after the review, released versions of different lines, and a source', () => {
-  const ofPackages = JSON.parse(read('scripts/package-advisories.json')) as Record<string, readonly Advisory[]>;
+  const ofPackages = JSON.parse(readProject('scripts/package-advisories.json')) as Record<string, readonly Advisory[]>;
   for (const advisory of [...NODE_ADVISORIES, ...Object.values(ofPackages).flat()]) {
     expect(advisory.id).toMatch(/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/);
     expect(advisory.published).toMatch(/^\d{4}-\d{2}(?:-\d{2})?$/);
@@ -70,19 +65,13 @@ it('each entry has an id, a date not after the review, released versions of diff
   }
 });
 
-it('package.json asks for exactly the safe versions', () => {
-  const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
+it('package.json and docs/install.md name exactly the safe versions, and the image is made of one', () => {
   const safe = listSafeRuntimes();
+  const { engines } = JSON.parse(readProject('package.json')) as { engines: { node: string } };
   const ranges = safe.map((version, i) => (i === safe.length - 1 ? `>=${version}` : `^${version}`));
   expect(engines.node).toBe(ranges.join(' || '));
-});
-
-it('docs/install.md names exactly the safe versions', () => {
-  const [, sentence = ''] = /It needs (Node\.js \d.*)\n/.exec(read('docs/install.md')) ?? [];
-  expect(sentence.match(/\d+\.\d+\.\d+/g)?.toReversed()).toEqual(listSafeRuntimes());
-});
-
-it('the image is made of a safe version', () => {
-  const [, version = ''] = /^ARG NODE_IMAGE=node:(\d+\.\d+\.\d+)-/m.exec(read('Dockerfile')) ?? [];
-  expect(findOpen(NODE_ADVISORIES, version)).toEqual([]);
+  const [, sentence = ''] = /It needs (Node\.js \d.*)\n/.exec(readProject('docs/install.md')) ?? [];
+  expect(sentence.match(/\d+\.\d+\.\d+/g)?.toReversed()).toEqual(safe);
+  const [, image = ''] = /^ARG NODE_IMAGE=node:(\d+\.\d+\.\d+)-/m.exec(readProject('Dockerfile')) ?? [];
+  expect(findOpen(NODE_ADVISORIES, image)).toEqual([]);
 });

@@ -1,26 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import { ConfigError, ERROR_CODES, SidecarError, StartError } from '../../../src/base/errors.ts';
-
-const ROOT = path.join(import.meta.dirname, '../../..');
-
-const rows = [
-  ...readFileSync(path.join(ROOT, 'docs/errors.md'), 'utf8').matchAll(/^\| `(D2S_ERR_\w+)` +\| (.*?) *\| (.*?) *\|$/gm),
-];
+import { listSources, readProject } from '../../support/docs/documents.ts';
 
 it('docs/errors.md lists every code, in order, and no other, with a meaning and an advice', () => {
+  const rows = [...readProject('docs/errors.md').matchAll(/^\| `(D2S_ERR_\w+)` +\| (.*?) *\| (.*?) *\|$/gm)];
   expect(rows.map(([, code]) => code)).toEqual(Object.keys(ERROR_CODES));
   expect(rows.filter(([, , meaning = '', advice = '']) => meaning.length < 20 || advice.length < 20)).toEqual([]);
 });
 
 it('the source names no code that is not listed', () => {
-  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.ts'),
-  );
-  const named = files.flatMap(
-    (file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? [],
-  );
+  const named = listSources().flatMap((file) => readProject(`src/${file}`).match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? []);
   expect(new Set(named)).toEqual(new Set(Object.keys(ERROR_CODES)));
 });
 

@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { randomId } from '../../../src/base/random-id.ts';
+import { listSources, readProject } from '../../support/docs/documents.ts';
 
 it('random ids are UUIDs of version 4 (RFC 9562 §5.4), each another one', () => {
   const ids = Array.from({ length: 1_000 }, randomId);
@@ -9,10 +9,6 @@ it('random ids are UUIDs of version 4 (RFC 9562 §5.4), each another one', () =>
 });
 
 it('nothing in src takes ids from randomUUID or randomInt', () => {
-  const src = new URL('../../../src/', import.meta.url);
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
-  const users = files.filter((file) =>
-    /import \{[^}]*\brandom(?:UUID|Int)\b/.test(readFileSync(new URL(file, src), 'utf8')),
-  );
-  expect(users).toEqual([]);
+  const takes = (file: string) => /import \{[^}]*\brandom(?:UUID|Int)\b/.test(readProject(`src/${file}`));
+  expect(listSources().filter(takes)).toEqual([]);
 });

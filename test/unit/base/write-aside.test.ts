@@ -1,16 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { WrittenByAnotherError, writeAside } from '../../../src/base/write-aside.ts';
 import { StateFolder } from '../../support/state/restart.ts';
 
-let folder: StateFolder;
-let file: string;
-beforeEach(() => {
-  folder = new StateFolder();
-  ({ file } = folder);
-  writeFileSync(file, 'old');
-});
-afterEach(() => folder.remove());
+const { file } = new StateFolder().forTests();
+beforeEach(() => writeFileSync(file, 'old'));
 
 it('the old file stays until the new one is whole', async () => {
   const seen: string[] = [];

@@ -1,19 +1,17 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { findService } from '../../../src/cli/installed-service.ts';
 import { passwd } from '../../../src/cli/passwd.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let output: Printed;
 beforeEach(() => {
-  folder = new Folder();
   output = new Printed();
 });
-afterEach(() => folder.remove());
 
 const SELF = { isRoot: false };
 
@@ -38,12 +36,8 @@ it('check prints names and roles of readers as comments, without hashes', async 
 });
 
 it('check reports a bad file of users like the log of a start', async () => {
-  const file = folder.write('users', 'ann:metrics:s3cr3t');
-  await expect(failureOf(withUsers(file))).resolves.toMatchObject({
-    code: 'D2S_ERR_CONFIG',
-    message: expect.stringContaining(`monitor.auth.usersFile: ${file}:1: expected`),
-  });
-  await expect(failureOf(withUsers(at('none')))).resolves.toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+  const message = expect.stringContaining(`monitor.auth.usersFile: ${folder.write('users', 'ann')}:1: expected`);
+  await expect(failureOf(withUsers(at('users')))).resolves.toMatchObject({ code: 'D2S_ERR_CONFIG', message });
   expect(output.stdout).toBe('');
 });
 
@@ -95,12 +89,6 @@ it.each([
   expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
   expect(output.stderr).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
   expect(output.stderr).toContain(reason);
-});
-
-it('check reports nothing about a writable access log and state', async () => {
-  writeFileSync(at('log'), '', { mode: 0o600 });
-  const code = await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF);
-  expect([code, output.stderr]).toEqual([0, '']);
 });
 
 describe('check as another user', () => {
@@ -172,31 +160,27 @@ const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
 const SHIPPED =
   '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\nProtectProc=invisible\nStateDirectory=d2-sidecar a:b\nLogsDirectory=d2-sidecar\n[Install]\n';
 
-it('the installed service has a user unless its unit runs as root, and none without a unit', async () => {
-  expect(await findService(folder.path)).toBeUndefined();
-  write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
-  expect(await findService(folder.path)).toEqual({
-    ...{ user: undefined, group: undefined, folders: [], unit: at(UNIT), hidesServer: false },
-  });
-});
-
 it('the installed service is read from the section Service: user, group, and the folders that a start makes', async () => {
+  expect(await findService(folder.path)).toBeUndefined();
+  const none = { user: undefined, group: undefined, folders: [], unit: at(UNIT), hidesServer: false };
+  write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
+  expect(await findService(folder.path)).toEqual(none);
   write(UNIT, SHIPPED);
-  expect(await findService(folder.path)).toEqual({
-    ...{ user: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT), hidesServer: false },
-    folders: ['/var/lib/d2-sidecar', '/var/lib/a', '/var/log/d2-sidecar'],
-  });
+  const folders = ['/var/lib/d2-sidecar', '/var/lib/a', '/var/log/d2-sidecar'];
+  expect(await findService(folder.path)).toEqual({ ...none, user: 'd2-sidecar', group: 'd2-sidecar', folders });
 });
 
 it('check does not warn of files in folders that the start of the service makes', async () => {
   const service = { user: undefined, group: undefined, unit: at(UNIT), hidesServer: false };
-  const find = async () => ({ ...service, folders: [at('state'), at('log')] });
-  const files = `state: { file: ${at('state', 's')} }\naccessLog: { file: ${at('log', 'a')} }`;
-  expect(await check(sources(files), output, { ...SELF, find })).toBe(0);
+  const find = async () => ({ ...service, folders: [at('made'), at('log')] });
+  writeFileSync(at('own'), '', { mode: 0o600 });
+  const files = (log: string) => `state: { file: ${at('made', 's')} }\naccessLog: { file: ${log} }`;
+  for (const log of [at('own'), at('log', 'a')])
+    expect(await check(sources(files(log)), output, { ...SELF, find })).toBe(0);
   expect(output.stderr).toBe('');
   // A start makes the folder itself, but none below it.
-  await check(sources(`state: { file: ${at('state', 'deep', 's')} }`), output, { ...SELF, find });
-  expect(output.stderr).toContain(`state.file: cannot be saved: the folder ${at('state', 'deep')} does not exist`);
+  await check(sources(`state: { file: ${at('made', 'deep', 's')} }`), output, { ...SELF, find });
+  expect(output.stderr).toContain(`state.file: cannot be saved: the folder ${at('made', 'deep')} does not exist`);
 });
 
 it('the user of the installed service is that of the last drop-in by name; a unit in /etc replaces a package’s', async () => {

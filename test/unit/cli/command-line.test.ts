@@ -68,22 +68,10 @@ it.each([
   ['health --monitor :1 --pid 7', '--monitor: cannot be combined with --control, --pid or --config'],
   ['drain --listen :1', '--listen: not a flag of drain; it belongs to d2-sidecar without a command, check, learn'],
   ['alerts', 'alerts: expected "alerts test"'],
-  [
-    'silence',
+  ...['', ' 31d', ' off now', ' soon'].map((rest): [string, string] => [
+    `silence${rest}`,
     'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
-  ],
-  [
-    'silence 31d',
-    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
-  ],
-  [
-    'silence off now',
-    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
-  ],
-  [
-    'silence soon',
-    'silence: expected a time of at most 30d and a text of at most 200 characters, e.g. 2h "index build", or off',
-  ],
+  ]),
   ['note', 'note: got 0 characters, expected a text of 1 to 200, e.g. "index added"'],
   ['history backup', 'history: expected "history backup FILE", with the path of a new file'],
   ['summary --since 5m', '--since: got "5m", expected a time of an hour or more such as 24h, 7d or 30d'],

@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ConfigError, StartError } from '../../../src/base/errors.ts';
 import { type PasswdFlags, type PasswordInput, passwd } from '../../../src/cli/passwd.ts';
@@ -12,13 +12,11 @@ import { basic, Folder, tokenLine } from '../../support/monitor/access/access-fi
 
 const PASSWORD = 'pass: wörd s3cr3t';
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let output: Printed;
 beforeEach(() => {
-  folder = new Folder();
   output = new Printed();
 });
-afterEach(() => folder.remove());
 
 const piped = (...chunks: string[]): PasswordInput => Readable.from(chunks.map((chunk) => Buffer.from(chunk, 'utf8')));
 

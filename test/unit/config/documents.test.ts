@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { findShape, listKeys, metaOf, schemaAt } from '../../../src/config/schema-walk.ts';
+import { readProject } from '../../support/docs/documents.ts';
 
-const ROOT = path.join(import.meta.dirname, '../../..');
-const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 const keys = listKeys().map((key) => {
   const schema = schemaAt(key.path) ?? configSchema;
   const { description = '', examples } = metaOf(schema);
@@ -25,20 +22,18 @@ it('each key of the schema has a description, and a default, parts or an example
   expect(namesOf(refused)).toEqual([]);
 });
 
-const text = read('config/sidecar.yaml');
+const text = readProject('config/sidecar.yaml');
 
 it('config/sidecar.yaml yields exactly the defaults', async () => {
-  const { config } = await loadConfig({ flags: { config: 'config/sidecar.yaml' }, env: {}, readFile: read });
+  const { config } = await loadConfig({ flags: { config: 'config/sidecar.yaml' }, env: {}, readFile: readProject });
   const { config: defaults } = await loadConfig({ flags: { upstream: 'http://127.0.0.1:8080/smartWeb' }, env: {} });
   expect(config).toEqual(defaults);
 });
 
 it('config/sidecar.yaml can be used with all that is commented out', async () => {
-  const active = text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2');
-  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
+  const load = (active: string) => loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
+  const { config } = await load(text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2'));
   expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
-  const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
-  const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
-  const { auth } = closed.monitor;
-  expect(auth).toEqual({ usersFile: '/etc/d2-sidecar/users', tokensFile: '/etc/d2-sidecar/tokens' });
+  const { config: closed } = await load(text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2'));
+  expect(closed.monitor.auth).toEqual({ usersFile: '/etc/d2-sidecar/users', tokensFile: '/etc/d2-sidecar/tokens' });
 });

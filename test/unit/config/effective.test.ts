@@ -48,25 +48,16 @@ it('the effective configuration reads back as itself, but for the keys of users'
 
 it('the effective configuration names every key', async () => {
   const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-  const withEnv = {
-    ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
-    otlp: { ...config.otlp, headersEnv: 'H' },
-    alerts: {
-      ...config.alerts,
-      webhook: { ...config.alerts.webhook, url: 'http://hook/', urlFile: '/run/url', secretFile: '/run/secret' },
-      mail: {
-        ...config.alerts.mail,
-        smtp: 'smtp://mail:25',
-        from: 'a@b',
-        user: 'u',
-        passwordFile: '/run/pw',
-      },
-      pageUrl: 'http://page/',
-    },
-    // In place of certFile and keyFile, which the file has.
-    monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
+  const { alerts, jvm, monitor, otlp } = config;
+  // Those in place of others, which the file has.
+  const whole = {
+    ...config,
+    jvm: { ...jvm, http: { ...jvm.http, passwordEnv: 'P' } },
+    otlp: { ...otlp, headersEnv: 'H' },
+    alerts: { ...alerts, webhook: { ...alerts.webhook, url: 'http://a/', secretFile: '/s' }, pageUrl: 'http://p/' },
+    monitor: { ...monitor, tls: { ...monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
   } as Config;
-  const yaml = await formatYaml(withEnv);
+  const yaml = await formatYaml(whole);
   const names = listKeys().map((key) => key.path.at(-1) ?? '');
   expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
 });

@@ -22,9 +22,11 @@ it.each<[string, string, (config: Config) => unknown, unknown]>([
   expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
 });
 
-it('environment variables unite number and part of metrics.maxNames, whatever their order', async () => {
-  const config = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
-  expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
+it('environment variables unite number and part of metrics.maxNames, whatever their order, and count as absent when empty', async () => {
+  const names = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
+  expect(names.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
+  const config = await load({ D2_SIDECAR_LISTEN_PORT: '', D2_SIDECAR_LOG_LEVEL: ' ', D2_SIDECAR_CONFIG: '' });
+  expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
 });
 
 it('environment variables unite single value and part of forwarded', async () => {
@@ -35,11 +37,6 @@ it('environment variables unite single value and part of forwarded', async () =>
   await expect(load(both)).rejects.toThrow(
     'forwarded.clientCertificate: got "tomcat", expected listen.tls.clientAuth: request or require',
   );
-});
-
-it('environment variables count as absent when empty', async () => {
-  const config = await load({ D2_SIDECAR_LISTEN_PORT: '', D2_SIDECAR_LOG_LEVEL: ' ', D2_SIDECAR_CONFIG: '' });
-  expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
 });
 
 it('environment variables that Kubernetes sets for a Service called d2-sidecar are passed over in silence', async () => {

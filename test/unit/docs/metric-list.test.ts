@@ -1,12 +1,11 @@
 /** The names of metrics are stable: each change is in CHANGELOG.md, and then in scripts/metrics.json. */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { FAMILIES, formOf, LIST_FILE, type MetricList, updateList } from '../../../scripts/metric-files.ts';
 import type { Family } from '../../../src/base/metric-description.ts';
+import { readProject } from '../../support/docs/documents.ts';
 import { createPlant } from '../../support/monitor/prometheus/plant.ts';
 
-const LIST = JSON.parse(readFileSync(path.join(import.meta.dirname, '../../..', LIST_FILE), 'utf8')) as MetricList;
+const LIST = JSON.parse(readProject(LIST_FILE)) as MetricList;
 
 it('every metric has the type, unit, labels and bounds of the list, and none of the list is gone', () => {
   const ofList = Object.entries(LIST).map(([name, { since: _, ...form }]) => [name, form] as const);
@@ -27,31 +26,29 @@ it('the bounds are those of /metrics', async () => {
   for (const [name, bounds] of shown) expect([name, LIST[name]?.bounds]).toEqual([name, [...bounds]]);
 });
 
-describe('the list of metrics', () => {
-  const family: Family = { name: 'a_total', type: 'counter', help: '', labels: ['x'] };
-  const known = { a_total: { ...formOf(family), since: '0.1.0' } };
-  const update = (families: readonly Family[], ...changes: string[]) =>
-    updateList(known, families, {
-      version: '0.2.0',
-      changelog: `# Changelog\n\n## Unreleased\n\n${changes.join('\n')}\n\n## 0.1.0\n\n- [CHANGE] \`a_total\` has \`y\`, and is a gauge.\n`,
-    });
-
-  it('takes up new metrics, with the version to come', () => {
-    const added: Family = { name: 'b_seconds', type: 'histogram', help: '', labels: [], bounds: [1] };
-    const form = { type: 'histogram', unit: 'seconds', labels: [], bounds: [1] };
-    expect(update([family, added])).toEqual({ ...known, b_seconds: { ...form, since: '0.2.0' } });
+const family: Family = { name: 'a_total', type: 'counter', help: '', labels: ['x'] };
+const known = { a_total: { ...formOf(family), since: '0.1.0' } };
+const update = (families: readonly Family[], ...changes: string[]) =>
+  updateList(known, families, {
+    version: '0.2.0',
+    changelog: `# Changelog\n\n## Unreleased\n\n${changes.join('\n')}\n\n## 0.1.0\n\n- [CHANGE] \`a_total\` has \`y\`, and is a gauge.\n`,
   });
 
-  it.each<[string, Family[], string]>([
-    ['a label', [{ ...family, labels: ['x', 'y'] }], '- [CHANGE] `a_total` has `y`.'],
-    ['a type', [{ ...family, type: 'gauge' }], '- [CHANGE] `a_total` is a gauge.'],
-    ['a bound', [{ ...family, bounds: [0.5] }], '- [CHANGE] `a_total` has the bound 0.5.'],
-    ['a name that is gone', [], '- [CHANGE] `a_total` is gone.'],
-  ])('keeps what was until CHANGELOG.md names it: %s', (_, families, line) => {
-    expect(update(families)).toEqual(known);
-    expect(update(families, line.replace('[CHANGE]', '[FEATURE]'))).toEqual(known);
-    expect(update(families, '- [CHANGE] `a_total_of` has `y` and 0.51, and is a gauge.')).toEqual(known);
-    if (families.length > 0) expect(update(families, '- [CHANGE] `a_total` is exact.')).toEqual(known);
-    expect(update(families, line)).not.toEqual(known);
-  });
+it('the list of metrics takes up new metrics, with the version to come', () => {
+  const added: Family = { name: 'b_seconds', type: 'histogram', help: '', labels: [], bounds: [1] };
+  const form = { type: 'histogram', unit: 'seconds', labels: [], bounds: [1] };
+  expect(update([family, added])).toEqual({ ...known, b_seconds: { ...form, since: '0.2.0' } });
+});
+
+it.each<[string, Family[], string]>([
+  ['a label', [{ ...family, labels: ['x', 'y'] }], '- [CHANGE] `a_total` has `y`.'],
+  ['a type', [{ ...family, type: 'gauge' }], '- [CHANGE] `a_total` is a gauge.'],
+  ['a bound', [{ ...family, bounds: [0.5] }], '- [CHANGE] `a_total` has the bound 0.5.'],
+  ['a name that is gone', [], '- [CHANGE] `a_total` is gone.'],
+])('the list of metrics keeps what was until CHANGELOG.md names it: %s', (_, families, line) => {
+  expect(update(families)).toEqual(known);
+  expect(update(families, line.replace('[CHANGE]', '[FEATURE]'))).toEqual(known);
+  expect(update(families, '- [CHANGE] `a_total_of` has `y` and 0.51, and is a gauge.')).toEqual(known);
+  if (families.length > 0) expect(update(families, '- [CHANGE] `a_total` is exact.')).toEqual(known);
+  expect(update(families, line)).not.toEqual(known);
 });

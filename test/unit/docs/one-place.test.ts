@@ -1,12 +1,11 @@
 /** Numbers that the documents repeat equal those of their source: package.json, the chart, config/sidecar.yaml. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { parseDocument } from 'yaml';
-import { listDocuments, ROOT } from '../../support/docs/documents.ts';
+import { listDocuments, ROOT, readProject } from '../../support/docs/documents.ts';
 
-const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
-const { version, engines } = JSON.parse(read('package.json')) as { version: string; engines: { node: string } };
+const { version, engines } = JSON.parse(readProject('package.json')) as { version: string; engines: { node: string } };
 /** The past has its own numbers. */
 const documents = listDocuments().filter(({ file }) => file !== 'CHANGELOG.md');
 const configuration = ['config', 'scripts', '.ci']
@@ -15,7 +14,7 @@ const configuration = ['config', 'scripts', '.ci']
   )
   .concat('Dockerfile')
   .filter((file) => statSync(path.join(ROOT, file)).isFile())
-  .map((file) => ({ file, text: read(file) }));
+  .map((file) => ({ file, text: readProject(file) }));
 
 /** The versions that `pattern` finds, with their places. */
 function find(pattern: RegExp) {
@@ -40,7 +39,8 @@ it.each([
 });
 
 it('the documents name the oldest Kubernetes that the chart allows', () => {
-  const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)\.0-0"$/m.exec(read('config/kubernetes/chart/Chart.yaml')) ?? [];
+  const [, oldest = ''] =
+    /^kubeVersion: ">=(\d+\.\d+)\.0-0"$/m.exec(readProject('config/kubernetes/chart/Chart.yaml')) ?? [];
   // A single setting may need a newer version.
   const found = find(/\bKubernetes (\d\.\d+) (?:or|and) later/g).map(({ said }) => Number(said.slice(2)));
   expect(Math.min(...found)).toBe(Number(oldest.slice(2)));
@@ -55,7 +55,7 @@ function toNumber(text: string): number {
 }
 
 /** Each key with its default, as config/documents.test.ts checks. */
-const defaults = parseDocument(read('config/sidecar.yaml'));
+const defaults = parseDocument(readProject('config/sidecar.yaml'));
 
 it.each([
   ['a sentence', 8, documents, /`([a-z]\w*(?:\.\w+)+)` \((?:default )?([\d,.]+ ?[A-Za-z]*)\)/g],

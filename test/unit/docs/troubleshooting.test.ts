@@ -1,17 +1,13 @@
 /** docs/troubleshooting.md includes every code, and quotes the program word for word. */
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import { ERROR_CODES } from '../../../src/base/errors.ts';
-import { type Document, ROOT, readDocument } from '../../support/docs/documents.ts';
+import { type Document, listSources, readDocument, readProject } from '../../support/docs/documents.ts';
 
 const lettersIn = (text: string) => text.match(/\p{L}/gu)?.length ?? 0;
 
 const PAGE = readDocument('docs/troubleshooting.md');
 /** Texts in the source, each as its fixed parts: the program fills in the gaps. */
-const SAID: readonly (readonly string[])[] = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => /\.tsx?$/.test(file))
-  .flatMap((file) => toTexts(readFileSync(path.join(ROOT, 'src', file), 'utf8')));
+const SAID: readonly (readonly string[])[] = listSources().flatMap((file) => toTexts(readProject(`src/${file}`)));
 
 function toTexts(source: string): readonly (readonly string[])[] {
   const code = source.replace(/^\s*\/\*[\s\S]*?\*\/|(?:^|\s)\/\/ .*$/gm, '').replace(/(['`])\s*\+\s*\1/g, '');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Logger } from '../../../src/base/logger.ts';
 import { PairedSource } from '../../../src/jvm/create-source.ts';
 import type { JvmReading, JvmSource } from '../../../src/jvm/jvm-source.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 const NEVER = new AbortController().signal;
 const EMPTY = { classes: {}, nonHeap: {}, pools: new Map(), collectors: new Map() };
@@ -11,10 +11,7 @@ const COUNTERS: JvmReading = { ...EMPTY, heap: { used: 2 }, classes: { loaded: 3
 type Answer = JvmReading | Error | 'hang';
 
 function pairOf(answers: { page: Answer; counters: Answer }) {
-  const lines: unknown[] = [];
-  const logger = {
-    warn: (members: object, message: string) => lines.push({ ...members, message }),
-  } as unknown as Logger;
+  const { logger, logged } = recordingLogger();
   const sourceOf = (name: 'page' | 'counters'): JvmSource => ({
     name,
     read: (signal) => {
@@ -28,11 +25,11 @@ function pairOf(answers: { page: Answer; counters: Answer }) {
     close: () => undefined,
   });
   const source = new PairedSource(sourceOf('page'), sourceOf('counters'), { timeoutMs: 40, logger });
-  return { source, lines };
+  return { source, logged };
 }
 
 it('memory and connectors come from the page, everything else from the counters', async () => {
-  const { source, lines } = pairOf({ page: PAGE, counters: COUNTERS });
+  const { source, logged } = pairOf({ page: PAGE, counters: COUNTERS });
   const reading = await source.read(NEVER);
   expect(reading).toMatchObject({
     heap: { used: 1 },
@@ -41,16 +38,16 @@ it('memory and connectors come from the page, everything else from the counters'
     server: { connectors: [] },
   });
   expect(source.name).toBe('page+counters');
-  expect(lines).toEqual([]);
+  expect(logged).toEqual([]);
 });
 
 it('without one of the sources, the reading is that of the other', async () => {
   const answers: { page: Answer; counters: Answer } = { page: new Error('refused'), counters: COUNTERS };
-  const { source, lines } = pairOf(answers);
+  const { source, logged } = pairOf(answers);
   expect(await source.read(NEVER)).toBe(COUNTERS);
   expect(source.name).toBe('counters');
   await source.read(NEVER);
-  expect(lines).toEqual([expect.objectContaining({ source: 'page', reason: 'refused' })]);
+  expect(logged).toMatchObject([{ details: { source: 'page', reason: 'refused' } }]);
   Object.assign(answers, { page: PAGE, counters: new Error('no JVM') });
   expect(await source.read(NEVER)).toBe(PAGE);
   expect(source.name).toBe('page');
@@ -59,7 +56,7 @@ it('without one of the sources, the reading is that of the other', async () => {
 });
 
 it('a page that does not answer leaves time for the counters', async () => {
-  const { source, lines } = pairOf({ page: 'hang', counters: COUNTERS });
+  const { source, logged } = pairOf({ page: 'hang', counters: COUNTERS });
   expect(await source.read(NEVER)).toBe(COUNTERS);
-  expect(lines).toEqual([expect.objectContaining({ reason: 'no answer within 30 ms' })]);
+  expect(logged).toMatchObject([{ details: { reason: 'no answer within 30 ms' } }]);
 });

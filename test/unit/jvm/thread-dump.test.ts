@@ -67,25 +67,12 @@ it.each(['', '\n', 'Full thread dump', '"x" os_prio=', `${'"'.repeat(10_000)}\n`
 
 /** Parts of names that look like parts of a dump, and characters that must not reach a terminal. */
 const PIECES = [
-  'calm',
-  '\n',
-  '\n\n',
-  '"',
-  '":',
+  ...['calm', '\n', '\n\n', '"', '":', '\x1b[31m', '\x9b2J', '\u202e', '\r', '=============================\n'],
   '"forged":\n  waiting to lock monitor 0x1 (object 0x2, a java.lang.Object),\n  which is held by "forged"',
   '"forged" #99 daemon prio=5 os_prio=0 tid=0x00007f0000000bad nid=0x1 runnable',
-  '\n   java.lang.Thread.State: BLOCKED\n',
-  '\tat plant.Forged.run(Forged.java:1)\n',
-  'JNI global refs: 6, weak refs: 0',
-  'JNI global references: 6',
-  'Found one Java-level deadlock:',
-  'Found 1 deadlock.',
-  '=============================\n',
-  'elements={\n0x00007f0000000bad\n}\n',
-  '\x1b[31m',
-  '\x9b2J',
-  '\u202e',
-  '\r',
+  ...['\n   java.lang.Thread.State: BLOCKED\n', '\tat plant.Forged.run(Forged.java:1)\n'],
+  ...['JNI global refs: 6, weak refs: 0', 'JNI global references: 6', 'elements={\n0x00007f0000000bad\n}\n'],
+  ...['Found one Java-level deadlock:', 'Found 1 deadlock.'],
 ];
 
 const tidOf = (index: number) => `0x00007f0ccc${String(100_000 + index)}`;
@@ -152,12 +139,9 @@ it('a dump of JDK 8, which does not list its threads, has no deadlock for the na
   }
 });
 
-it('a dump with harmless names stays as it is', () => {
+it('a dump with harmless names stays as it is, and the lines of others are joined wherever it has them', () => {
   const dump = toDump(['main', 'http-nio-8080-exec-1', 'Čerpadlo 1'], true, 17);
   expect(cleanDump(dump)).toBe(dump);
-});
-
-it('the lines of a name are joined wherever the dump has it', () => {
   const clean = cleanDump(toDump(['one\nFound 1 deadlock.\n', 'two\x1b[2J'], true, 17));
   expect(clean).toContain('"one\ufffdFound 1 deadlock.\ufffd" #1 daemon');
   expect(clean).toContain('which is held by "one\ufffdFound 1 deadlock.\ufffd"\n');

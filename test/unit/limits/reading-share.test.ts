@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { ReadingShare, type ReadingTask } from '../../../src/limits/reading-share.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -38,6 +38,13 @@ class Bench {
     this.share.read(() => address, reading, this.clock.nowNs());
   }
 
+  /** Notes the name when it runs. */
+  after(address: string, name: string): void {
+    this.share.runAfter(
+      () => address,
+      () => this.done.push(name),
+    );
+  }
   runAll(afterEach?: () => void): number {
     const sinceMs = this.nowMs;
     for (let next = this.scheduled.shift(); next !== undefined; next = this.scheduled.shift()) {
@@ -49,8 +56,12 @@ class Bench {
   }
 }
 
+let bench: Bench;
+beforeEach(() => {
+  bench = new Bench();
+});
+
 it('reading waits where there is none, and takes a fifth of the time at most over any 100 ms', () => {
-  const bench = new Bench();
   const doneAtMs: number[] = [];
   const note = () => {
     while (doneAtMs.length < bench.done.length) doneAtMs.push(bench.nowMs);
@@ -70,7 +81,6 @@ it('reading waits where there is none, and takes a fifth of the time at most ove
 });
 
 it('reading is done in steps, with pauses between them where one takes long', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'long', { steps: 10, stepMs: 5 });
   expect([bench.done, bench.share.waitingBytes]).toEqual([[], KB]);
   expect(bench.runAll()).toBeGreaterThan(200);
@@ -78,14 +88,12 @@ it('reading is done in steps, with pauses between them where one takes long', ()
 });
 
 it('reading counts a step as 20 ms at most: beyond it, another process had the core', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 3_000 });
   bench.read('10.0.0.1', 'second');
   expect(bench.runAll()).toBeLessThan(150);
 });
 
 it('reading of one address keeps its order, and does not delay that of others', () => {
-  const bench = new Bench();
   for (let i = 0; i < 100; i += 1) bench.read('10.0.0.1', `a${i}`, { stepMs: 3 });
   // Seven of the first one's have been read at once.
   for (let i = 0; i < 20; i += 1) bench.read('10.0.0.2', `b${i}`, { stepMs: 0.01 });
@@ -97,7 +105,6 @@ it('reading of one address keeps its order, and does not delay that of others', 
 });
 
 it('reading without room to wait passes unread, and leaves what waits already', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
   bench.read('10.0.0.1', 'third', { room: false });
@@ -107,7 +114,6 @@ it('reading without room to wait passes unread, and leaves what waits already', 
 });
 
 it('reading of one address waits up to 4 MiB', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   for (let i = 0; i < 6; i += 1) bench.read('10.0.0.1', `${i}`, { bytes: 1_024 * KB });
   bench.read('10.0.0.2', 'other', { bytes: 1_024 * KB });
@@ -123,27 +129,16 @@ it('reading of one address waits up to 4 MiB', () => {
 });
 
 it('reading is followed by what runs after it', () => {
-  const bench = new Bench();
-  bench.share.runAfter(
-    () => '10.0.0.1',
-    () => bench.done.push('at once'),
-  );
+  bench.after('10.0.0.1', 'at once');
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
-  bench.share.runAfter(
-    () => '10.0.0.1',
-    () => bench.done.push('end'),
-  );
-  bench.share.runAfter(
-    () => '10.0.0.2',
-    () => bench.done.push('of another'),
-  );
+  bench.after('10.0.0.1', 'end');
+  bench.after('10.0.0.2', 'of another');
   bench.runAll();
   expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
 });
 
 it('reading that waits leaves no room for endless ends of exchanges: each counts', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');
   const client = () => '10.0.0.1';
@@ -155,7 +150,6 @@ it('reading that waits leaves no room for endless ends of exchanges: each counts
 });
 
 it('reading that throws is over: its caller gets the error at once, onFailure later', () => {
-  const bench = new Bench();
   expect(() => bench.read('10.0.0.1', 'now', { fails: true })).toThrow('now');
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'later', { fails: true });
@@ -165,7 +159,6 @@ it('reading that throws is over: its caller gets the error at once, onFailure la
 });
 
 it('reading is done when numbers are asked for, within its time', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   for (let i = 0; i < 10; i += 1) bench.read(`10.0.0.${i % 2}`, `${i}`, { stepMs: 3 });
   bench.share.catchUp(10 * NS_PER_MS);
@@ -181,7 +174,6 @@ it('reading is done when numbers are asked for, within its time', () => {
 });
 
 it('reading tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
-  const bench = new Bench();
   const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
   bench.read('10.0.0.1', 'at 0 ms', { stepMs: 20 });
   expect(readUpToMs()).toBe(20);
@@ -197,21 +189,16 @@ it('reading tells up to when all has been read: to the oldest that waits, and at
 });
 
 it('reading is done at the end, however long it takes', () => {
-  const bench = new Bench();
   for (let i = 0; i < 50; i += 1) bench.read(`10.0.0.${i % 5}`, `${i}`, { steps: 4, stepMs: 2 });
   bench.share.finish();
   expect([bench.done.length, bench.share.waitingBytes]).toEqual([50, 0]);
 });
 
 it('reading that begins while a step runs waits behind what its client has waiting', () => {
-  const bench = new Bench();
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   const step = (): boolean => {
     bench.read('10.0.0.1', 'inner');
-    bench.share.runAfter(
-      () => '10.0.0.1',
-      () => bench.done.push('end'),
-    );
+    bench.after('10.0.0.1', 'end');
     return false;
   };
   bench.share.read(() => '10.0.0.1', { step, keep: () => KB, giveUp: () => undefined }, bench.clock.nowNs());

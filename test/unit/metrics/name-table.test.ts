@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { History } from '../../../src/measure/history/history.ts';
 import type { CallStatistics } from '../../../src/metrics/call-statistics.ts';
@@ -54,92 +54,90 @@ function sumsOf(rpc: CallStatistics): Record<string, number> {
   return sums;
 }
 
-describe('a name that only ever failed', () => {
-  it('gives way to a success when the table is full, the least recently used first', () => {
-    const { rpc } = create(3);
-    for (const name of ['f1', 'f2', 'ok']) rpc.recordAnswered(name, name === 'ok' ? 200 : 501, MS);
-    rpc.recordAnswered('f1', 503, MS);
-    rpc.recordAnswered('new', 200, MS);
-    expect(namesOf(rpc)).toEqual(['f1', 'ok', '(other)', 'new']);
-    rpc.recordAnswered('newer', 200, MS);
-    rpc.recordAnswered('too many', 200, MS);
-    expect(namesOf(rpc).sort()).toEqual(['(other)', 'new', 'newer', 'ok']);
-    const other = rpc.countsByName.get('(other)');
-    expect([other?.ok, other?.errors]).toEqual([1, 3]);
-    // f1 had two answers, f2 one, and one call came too late.
-    expect(rpc.foldedCount).toBe(4);
-  });
+it('a name that only ever failed gives way to a success when the table is full, the least recently used first', () => {
+  const { rpc } = create(3);
+  for (const name of ['f1', 'f2', 'ok']) rpc.recordAnswered(name, name === 'ok' ? 200 : 501, MS);
+  rpc.recordAnswered('f1', 503, MS);
+  rpc.recordAnswered('new', 200, MS);
+  expect(namesOf(rpc)).toEqual(['f1', 'ok', '(other)', 'new']);
+  rpc.recordAnswered('newer', 200, MS);
+  rpc.recordAnswered('too many', 200, MS);
+  expect(namesOf(rpc).sort()).toEqual(['(other)', 'new', 'newer', 'ok']);
+  const other = rpc.countsByName.get('(other)');
+  expect([other?.ok, other?.errors]).toEqual([1, 3]);
+  // f1 had two answers, f2 one, and one call came too late.
+  expect(rpc.foldedCount).toBe(4);
+});
 
-  it('stays after its first success', () => {
-    const { rpc } = create(1);
-    rpc.recordAnswered('a', 500, MS);
-    rpc.recordAnswered('a', 302, MS);
-    rpc.recordAnswered('b', 200, MS);
-    expect(namesOf(rpc)).toEqual(['a', '(other)']);
-  });
+it('a name that only ever failed stays after its first success', () => {
+  const { rpc } = create(1);
+  rpc.recordAnswered('a', 500, MS);
+  rpc.recordAnswered('a', 302, MS);
+  rpc.recordAnswered('b', 200, MS);
+  expect(namesOf(rpc)).toEqual(['a', '(other)']);
+});
 
-  it('gives way to another that fails after 10 s, so that a flood costs little and ends soon', () => {
-    const { sba } = create(50);
-    for (let i = 0; i < 2_000; i += 1) sba.recordAnswered(`flood ${i}`, 501, MS);
-    sba.recordAnswered('E.Honest', 500, MS);
-    expect([sba.nameCount, sba.countsByName.has('flood 49'), sba.countsByName.get('E.Honest')]).toEqual([
-      51,
-      true,
-      undefined,
-    ]);
-    clock.advanceS(9);
-    sba.recordAnswered('flood 0', 501, MS);
-    clock.advanceS(2);
-    sba.recordAnswered('E.Honest', 500, MS);
-    expect([sba.nameCount, sba.countsByName.get('E.Honest')?.errors]).toEqual([51, 1]);
-    expect([sba.countsByName.has('flood 0'), sba.countsByName.has('flood 1')]).toEqual([true, false]);
-    expect(sba.countsByName.get('(other)')?.errors).toBe(1_952);
-  });
+it('a name that only ever failed gives way to another that fails after 10 s, so that a flood costs little and ends soon', () => {
+  const { sba } = create(50);
+  for (let i = 0; i < 2_000; i += 1) sba.recordAnswered(`flood ${i}`, 501, MS);
+  sba.recordAnswered('E.Honest', 500, MS);
+  expect([sba.nameCount, sba.countsByName.has('flood 49'), sba.countsByName.get('E.Honest')]).toEqual([
+    51,
+    true,
+    undefined,
+  ]);
+  clock.advanceS(9);
+  sba.recordAnswered('flood 0', 501, MS);
+  clock.advanceS(2);
+  sba.recordAnswered('E.Honest', 500, MS);
+  expect([sba.nameCount, sba.countsByName.get('E.Honest')?.errors]).toEqual([51, 1]);
+  expect([sba.countsByName.has('flood 0'), sba.countsByName.has('flood 1')]).toEqual([true, false]);
+  expect(sba.countsByName.get('(other)')?.errors).toBe(1_952);
+});
 
-  it('gives way in the statistics of a session too, whatever its kind', () => {
-    const session = create(2).createSessionStatistics();
-    session.rpc.recordAnswered('f', 500, 7 * MS);
-    session.object.recordRead('f', 500);
-    for (const name of ['a', 'b', 'c']) session.sba.recordAnswered(name, 200, MS);
-    expect([...session.sba.metrics().timers.keys()]).toEqual(['sba', 'sba.a', 'sba.b', 'sba.(other)']);
-    expect([...session.rpc.metrics().timers.keys()]).toEqual(['rpc', 'rpc.(other)']);
-    expect(session.rpc.metrics().timers.get('rpc.(other)')?.snapshot()).toMatchObject({ count: 1, max: 7 * MS });
-    expect([...session.object.metrics().counters.keys()]).toEqual([
-      'object.subscriptions',
-      'object.(other).subscriptions',
-    ]);
-  });
+it('a name that only ever failed gives way in the statistics of a session too, whatever its kind', () => {
+  const session = create(2).createSessionStatistics();
+  session.rpc.recordAnswered('f', 500, 7 * MS);
+  session.object.recordRead('f', 500);
+  for (const name of ['a', 'b', 'c']) session.sba.recordAnswered(name, 200, MS);
+  expect([...session.sba.metrics().timers.keys()]).toEqual(['sba', 'sba.a', 'sba.b', 'sba.(other)']);
+  expect([...session.rpc.metrics().timers.keys()]).toEqual(['rpc', 'rpc.(other)']);
+  expect(session.rpc.metrics().timers.get('rpc.(other)')?.snapshot()).toMatchObject({ count: 1, max: 7 * MS });
+  expect([...session.object.metrics().counters.keys()]).toEqual([
+    'object.subscriptions',
+    'object.(other).subscriptions',
+  ]);
+});
 
-  it('gives way as an object, unless it is monitored', () => {
-    const { object } = create(2);
-    for (const name of ['f', 'watched']) object.recordRead(name, 503);
-    object.subscribe('watched');
-    for (const name of ['a', 'b']) object.recordValue(name);
-    expect([...object.objects.keys()].sort()).toEqual(['(other)', 'a', 'watched']);
-    object.unsubscribe('watched');
-    expect(object.monitored).toBe(0);
-  });
+it('a name that only ever failed gives way as an object, unless it is monitored', () => {
+  const { object } = create(2);
+  for (const name of ['f', 'watched']) object.recordRead(name, 503);
+  object.subscribe('watched');
+  for (const name of ['a', 'b']) object.recordValue(name);
+  expect([...object.objects.keys()].sort()).toEqual(['(other)', 'a', 'watched']);
+  object.unsubscribe('watched');
+  expect(object.monitored).toBe(0);
+});
 
-  it('is not in the saved state, and its counts are in (other)', () => {
-    const before = create(10);
-    for (const [name, status] of [
-      ['ok', 200],
-      ['f', 501],
-      ['g', 501],
-      ['ok', 500],
-      ['f', 404],
-    ] as const) {
-      before.rpc.recordAnswered(name, status, 5 * MS);
-    }
-    before.object.recordRead('f', 501);
-    before.object.recordRead('ok', 200);
-    const after = restarted(before, 10);
-    expect(namesOf(after.rpc)).toEqual(['ok', '(other)']);
-    expect(sumsOf(after.rpc)).toEqual(sumsOf(before.rpc));
-    expect(after.rpc.metrics().timers.get('rpc.(other)')?.snapshot()).toMatchObject({ count: 3, max: 5 * MS });
-    expect([...after.object.objects.keys()]).toEqual(['ok']);
-    expect(namesOf(before.rpc)).toEqual(['ok', 'f', 'g']);
-  });
+it('a name that only ever failed is not in the saved state, and its counts are in (other)', () => {
+  const before = create(10);
+  for (const [name, status] of [
+    ['ok', 200],
+    ['f', 501],
+    ['g', 501],
+    ['ok', 500],
+    ['f', 404],
+  ] as const) {
+    before.rpc.recordAnswered(name, status, 5 * MS);
+  }
+  before.object.recordRead('f', 501);
+  before.object.recordRead('ok', 200);
+  const after = restarted(before, 10);
+  expect(namesOf(after.rpc)).toEqual(['ok', '(other)']);
+  expect(sumsOf(after.rpc)).toEqual(sumsOf(before.rpc));
+  expect(after.rpc.metrics().timers.get('rpc.(other)')?.snapshot()).toMatchObject({ count: 3, max: 5 * MS });
+  expect([...after.object.objects.keys()]).toEqual(['ok']);
+  expect(namesOf(before.rpc)).toEqual(['ok', 'f', 'g']);
 });
 
 it.each([1, 2, 3, 4])(
@@ -235,38 +233,36 @@ it('the history of a name that gives way becomes that of (other), and a later na
   expect(history.worstCallOf('smartWeb')).toEqual({ kind: 'rpc', name: '(other)', failed: 8, ended: 8 });
 });
 
-describe('the bytes of names', () => {
-  it('are at least those in a label and in JSON, for any text', () => {
-    const random = new Random(7);
-    const units = ['"', '\\', '\n', '\u0001', 'a', 'ä', '€', '😀', '\ud83d', '\ude00', ' ', '\u007f'];
-    for (let i = 0; i < 2_000; i += 1) {
-      const name = Array.from({ length: random.below(30) }, () => random.pick(units)).join('');
-      const most = Math.max(
-        ...[escapeLabelValue(name), formatJsonText(name), JSON.stringify(name)].map((text) => Buffer.byteLength(text)),
-      );
-      expect(nameBytes(name)).toBeGreaterThanOrEqual(most);
-    }
-  });
+it('the bytes of names are at least those in a label and in JSON, for any text', () => {
+  const random = new Random(7);
+  const units = ['"', '\\', '\n', '\u0001', 'a', 'ä', '€', '😀', '\ud83d', '\ude00', ' ', '\u007f'];
+  for (let i = 0; i < 2_000; i += 1) {
+    const name = Array.from({ length: random.below(30) }, () => random.pick(units)).join('');
+    const most = Math.max(
+      ...[escapeLabelValue(name), formatJsonText(name), JSON.stringify(name)].map((text) => Buffer.byteLength(text)),
+    );
+    expect(nameBytes(name)).toBeGreaterThanOrEqual(most);
+  }
+});
 
-  it('are bounded: what does not fit counts as (other), short names still get in, and failures make room', () => {
-    const { rpc } = create(2_000);
-    const long = (i: number) => `${'"'.repeat(506)}${i}`.slice(0, 512);
-    for (let i = 0; i < 2_000; i += 1) rpc.recordAnswered(long(i), i < 100 ? 200 : 501, MS);
-    const bytes = namesOf(rpc).reduce((sum, name) => sum + nameBytes(name), 0);
-    expect(bytes).toBeLessThanOrEqual(800_000 + nameBytes('(other)'));
-    rpc.recordAnswered('E.Short', 200, MS);
-    for (let i = 0; i < 100; i += 1) expect(rpc.countsByName.get(long(i))?.ok).toBe(1);
-    for (let i = 5_000; i < 7_000; i += 1) rpc.recordAnswered(long(i), 200, MS);
-    expect(rpc.countsByName.get('E.Short')?.ok).toBe(1);
-    expect(namesOf(rpc).length).toBeLessThan(800);
-    expect(sumsOf(rpc)).toMatchObject({ ok: 2_101, errors: 1_900 });
-  });
+it('the bytes of names are bounded: what does not fit counts as (other), short names still get in, and failures make room', () => {
+  const { rpc } = create(2_000);
+  const long = (i: number) => `${'"'.repeat(506)}${i}`.slice(0, 512);
+  for (let i = 0; i < 2_000; i += 1) rpc.recordAnswered(long(i), i < 100 ? 200 : 501, MS);
+  const bytes = namesOf(rpc).reduce((sum, name) => sum + nameBytes(name), 0);
+  expect(bytes).toBeLessThanOrEqual(800_000 + nameBytes('(other)'));
+  rpc.recordAnswered('E.Short', 200, MS);
+  for (let i = 0; i < 100; i += 1) expect(rpc.countsByName.get(long(i))?.ok).toBe(1);
+  for (let i = 5_000; i < 7_000; i += 1) rpc.recordAnswered(long(i), 200, MS);
+  expect(rpc.countsByName.get('E.Short')?.ok).toBe(1);
+  expect(namesOf(rpc).length).toBeLessThan(800);
+  expect(sumsOf(rpc)).toMatchObject({ ok: 2_101, errors: 1_900 });
+});
 
-  it('of restored names are bounded too', () => {
-    const before = create(2_000);
-    for (let i = 0; i < 600; i += 1) before.rpc.recordAnswered(`${i} ${'€'.repeat(200)}`, 200, MS);
-    const after = restarted(before, 200);
-    expect(namesOf(after.rpc).reduce((sum, name) => sum + nameBytes(name), 0)).toBeLessThan(81_000);
-    expect(sumsOf(after.rpc)).toEqual(sumsOf(before.rpc));
-  });
+it('the bytes of names of restored names are bounded too', () => {
+  const before = create(2_000);
+  for (let i = 0; i < 600; i += 1) before.rpc.recordAnswered(`${i} ${'€'.repeat(200)}`, 200, MS);
+  const after = restarted(before, 200);
+  expect(namesOf(after.rpc).reduce((sum, name) => sum + nameBytes(name), 0)).toBeLessThan(81_000);
+  expect(sumsOf(after.rpc)).toEqual(sumsOf(before.rpc));
 });

@@ -39,16 +39,22 @@ const KINDS: { kind: string; create: () => Statistics }[] = [
   { kind: 'of a session', create: createSession },
 ];
 
-describe.each(KINDS)('call statistics $kind', ({ create }) => {
+describe.each(KINDS)('statistics $kind', ({ create }) => {
+  let rpc: Statistics['rpc'];
+  let sba: Statistics['sba'];
+  let object: Statistics['object'];
+  beforeEach(() => {
+    ({ rpc, sba, object } = create());
+  });
+
   it('have their totals from the start, with zeros', () => {
-    const { rpc, sba } = create();
-    expect(countsOf(unionOf(rpc.metrics(), sba.metrics()))).toEqual({
+    expect(countsOf(unionOf(rpc.metrics(), sba.metrics(), object.metrics()))).toEqual({
       ...{ 'meters rpc.errors': 0, 'meters sba.errors': 0, 'timers rpc': 0, 'timers sba': 0 },
+      ...{ 'gauges object.monitored': 0, 'counters object.subscriptions': 0, 'meters object.newValues': 0 },
     });
   });
 
   it('count every answer on the timers, and statuses from 500 on as errors', () => {
-    const { rpc } = create();
     for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
     expect(countsOf(rpc.metrics())).toEqual({
       ...{ 'timers rpc': 5, 'timers rpc.E.A': 5, 'meters rpc.errors': 2, 'meters rpc.E.A.errors': 2 },
@@ -57,13 +63,12 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   });
 
   it('admit a name by an answer below 400 or from 500 on, and count other calls of unknown names in the totals', () => {
-    const { sba } = create();
     for (const status of [400, 401, 404, 429, 499]) sba.recordAnswered('scan', status, MS);
     sba.recordAnswered(undefined, 200, MS);
     expect(countsOf(sba.metrics())).toEqual({ 'timers sba': 6, 'meters sba.errors': 0 });
     expect(sba.metricsOf('scan')).toBeUndefined();
     for (const status of [101, 200, 304, 399, 500, 503]) {
-      const { rpc } = create();
+      ({ rpc } = create());
       rpc.recordAnswered('E.A', status, MS);
       rpc.recordAnswered('E.A', 404, MS);
       expect(rpc.metricsOf('E.A')?.timers.get('rpc.E.A')?.count).toBe(2);
@@ -71,7 +76,6 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   });
 
   it('count unanswered calls as errors without a duration, on a name only if it exists', () => {
-    const { rpc } = create();
     for (const name of ['E.A', undefined]) rpc.recordFailed(name);
     expect(countsOf(rpc.metrics())).toEqual({ 'timers rpc': 0, 'meters rpc.errors': 2 });
     rpc.recordAnswered('E.A', 200, MS);
@@ -82,7 +86,6 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   });
 
   it('fold names beyond the budget into (other), say how often, and show the metrics of one name', () => {
-    const { rpc } = create();
     for (const name of ['a', 'b', 'c', 'd', 'e', 'a']) rpc.recordAnswered(name, name === 'e' ? 500 : 200, MS);
     rpc.recordAnswered('unknown', 404, MS);
     rpc.recordFailed('d');
@@ -96,7 +99,6 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   });
 
   it('fold names longer than 512 characters without touching the budget', () => {
-    const { rpc } = create();
     for (const length of [513, 513, 100_000, 512]) rpc.recordAnswered('x'.repeat(length), 200, MS);
     for (const name of ['a', 'b']) rpc.recordAnswered(name, 200, MS);
     const { timers } = rpc.metrics();
@@ -107,7 +109,6 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   });
 
   it('share (other) with a call of that name, outside of the budget and not counted as folded', () => {
-    const { rpc } = create();
     for (const name of ['(other)', 'a', 'b', 'c', 'd']) rpc.recordAnswered(name, 200, MS);
     expect(rpc.foldedCount).toBe(1);
     expect(countsOf(rpc.metrics())).toMatchObject({ 'timers rpc.(other)': 2, 'timers rpc.c': 1 });
@@ -116,7 +117,7 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
   it('read error meters as if they were as old as the name', () => {
     clock.advanceS(2);
     const eagerTotal = new Meter(clock);
-    const { rpc } = create();
+    ({ rpc } = create());
     clock.advanceS(4);
     const eager = new Meter(clock);
     rpc.recordAnswered('E.A', 200, MS);
@@ -129,17 +130,8 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
       expect(rpc.metrics().meters.get('rpc.E.A.errors')?.snapshot()).toEqual(eager.snapshot());
     }
   });
-});
-
-describe.each(KINDS)('object statistics $kind', ({ create }) => {
-  it('have their totals from the start, with zeros', () => {
-    expect(countsOf(create().object.metrics())).toEqual({
-      ...{ 'gauges object.monitored': 0, 'counters object.subscriptions': 0, 'meters object.newValues': 0 },
-    });
-  });
 
   it('count a read with 2xx and a pushed value as one received value', () => {
-    const { object } = create();
     for (const status of [200, 206, 299, 304, 399, 404, 500]) object.recordRead('H.T', status);
     object.recordValue('H.T');
     expect(countsOf(object.metrics())).toMatchObject({ 'meters object.newValues': 4 });
@@ -149,7 +141,6 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
   });
 
   it('create an object, with zeros, for a read that failed in the server, but not for a refused one', () => {
-    const { object } = create();
     object.recordRead('H.Broken', 500);
     object.recordRead('H.Unknown', 404);
     expect(countsOf(object.metricsOf('H.Broken'))).toEqual({
@@ -160,7 +151,6 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
   });
 
   it('follow monitorings up and down, and never below zero', () => {
-    const { object } = create();
     const read = () => {
       const counts = countsOf(object.metrics());
       return ['gauges object.monitored', 'counters object.subscriptions', 'counters object.a.subscriptions'].map(
@@ -174,7 +164,6 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
   });
 
   it('keep the monitorings of folded objects under (other), and take them back there', () => {
-    const { object } = create();
     for (const name of ['a', 'b', 'c', 'd', 'e']) object.subscribe(name);
     const folded = object.metrics().counters.get('object.(other).subscriptions')?.count ?? 0;
     expect(folded).toBe(object.foldedCount);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
+import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
 import { Timer, type TimerSnapshot } from '../../../src/metrics/timer.ts';
+import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
 
@@ -72,14 +73,6 @@ describe.each(KINDS)('$kind', ({ windowNs, error }) => {
     expect(timer.snapshot()).toMatchObject({ count, ...all });
   });
 
-  it('takes a percentile at a recorded value, never between two', () => {
-    const timer = create(new ManualClock());
-    for (const us of [10, 1_000]) for (let i = 0; i < 10; i += 1) timer.update(us * NS_PER_US);
-    const { p50, p95 } = timer.snapshot();
-    expect(p50).toBe(10_000);
-    expect(Math.abs(p95 - 1_000_000)).toBeLessThanOrEqual(1_000_000 * error);
-  });
-
   it('has the rates of a meter that is marked with each duration', () => {
     const clock = new ManualClock();
     const timer = create(clock);
@@ -88,4 +81,129 @@ describe.each(KINDS)('$kind', ({ windowNs, error }) => {
     // 10 events in the first interval of 5 s, none in the second.
     expect(timer.snapshot().rates).toMatchObject({ count: 10, m1: 1.8400888292586468, mean: (10 / 10.5e9) * 1e9 });
   });
+});
+
+const WINDOW_S = 300;
+
+function timerOf(windowS = WINDOW_S): { readonly timer: Timer; readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  return { clock, timer: new Timer({ clock, windowNs: windowS * NS_PER_S }) };
+}
+
+it('a window shows a lone value for exactly as long as the window, then zeros', () => {
+  const { clock, timer } = timerOf();
+  clock.advanceS(17.3);
+  timer.update(8 * NS_PER_MS);
+  clock.ns += WINDOW_S * NS_PER_S - 1;
+  expect(timer.snapshot()).toMatchObject({ min: 8 * NS_PER_MS, p50: 8 * NS_PER_MS, mean: 8 * NS_PER_MS });
+  clock.ns += 1;
+  const { rates, count, ...durations } = timer.snapshot();
+  expect(new Set(Object.values(durations))).toEqual(new Set([0]));
+  expect(count).toBe(1);
+  expect(rates.mean).toBeCloseTo(1 / 317.3, 12);
+});
+
+it('a window never shows a value older than the window, and loses none earlier than a thirtieth of it', () => {
+  const { clock, timer } = timerOf();
+  const random = new Random(3);
+  const values: { ns: number; atNs: number }[] = [];
+  for (let i = 0; i < 4_000; i += 1) {
+    clock.ns += Math.floor(random.next() * 2e9);
+    const value = { ns: (1 + random.below(5_000_000)) * NS_PER_US, atNs: clock.ns };
+    values.push(value);
+    timer.update(value.ns);
+    if (i % 20 !== 0) continue;
+    const sureNs = clock.ns - WINDOW_S * NS_PER_S * (29 / 30);
+    const { max, min } = timer.snapshot();
+    const allowed = values.filter(({ atNs }) => atNs > clock.ns - WINDOW_S * NS_PER_S).map(({ ns }) => ns);
+    const sure = values.filter(({ atNs }) => atNs > sureNs).map(({ ns }) => ns);
+    expect(max).toBeGreaterThanOrEqual(Math.max(...sure));
+    expect(max).toBeLessThanOrEqual(Math.max(...allowed));
+    expect(min).toBeLessThanOrEqual(Math.min(...sure));
+    expect(min).toBeGreaterThanOrEqual(Math.min(...allowed));
+  }
+});
+
+// 300 and 1,500 values in a window.
+it.each([1, 5])('a window removes expired values from the percentiles, at %i values a second', (perSecond) => {
+  const { clock, timer } = timerOf();
+  const random = new Random(5);
+  // Values that differ by slice, many in one bucket, so that a slice taken out wrongly shifts every percentile.
+  for (let second = 0; second < 1_000; second += 1) {
+    for (let i = 0; i < perSecond; i += 1) timer.update((second + 1) * NS_PER_MS + random.below(20) * NS_PER_US);
+    clock.advanceS(1);
+    // The oldest second that may be there: slices of 10 s began at 0, 10, 20, ... s.
+    const oldest = second < 299 ? 0 : Math.floor((second + 1 - WINDOW_S) / 10 + 1) * 10;
+    const median = (oldest + second + 2) / 2;
+    const { p50, count } = timer.snapshot();
+    expect(Math.abs(p50 / NS_PER_MS - median), `at ${second} s`).toBeLessThanOrEqual(median * 0.005 + 0.55);
+    expect(count).toBe(perSecond * (second + 1));
+  }
+});
+
+const NOTHING = { count: 0, p50: 0, p95: 0, p99: 0 };
+
+function exactly(durations: readonly number[], percent: number): number {
+  const sorted = [...durations].sort((a, b) => a - b);
+  return sorted[Math.ceil((percent * sorted.length) / 100) - 1] as number;
+}
+
+it('steps of a timer have the distribution of that step alone, also when slices leave the window', () => {
+  for (const windowS of [1, 7, 60, 300]) {
+    const random = new Random(windowS);
+    const { timer, clock } = timerOf(windowS);
+    timer.update(3_600 * NS_PER_S);
+    const steps = timer.openSteps();
+    for (let step = 0; step < 100; step += 1) {
+      // Each another decade, from 10 µs to 100 s; some without any call.
+      const scale = 10 ** (1 + random.below(8)) * NS_PER_US;
+      const durations = Array.from({ length: random.below(4) * random.below(60) }, () => scale * (1 + random.next()));
+      for (const duration of durations) {
+        timer.update(duration);
+        clock.ns += (5 * NS_PER_S) / durations.length;
+      }
+      if (durations.length === 0) clock.advanceS(5);
+      const { count, ...percentiles } = steps.take();
+      expect(count).toBe(durations.length);
+      for (const percent of [50, 95, 99] as const) {
+        const expected = durations.length === 0 ? 0 : exactly(durations, percent);
+        // Durations are kept in microseconds.
+        const bound = Math.max(expected * 0.005, 0.5 * NS_PER_US);
+        expect(Math.abs(percentiles[`p${percent}`] - expected), `p${percent}`).toBeLessThanOrEqual(bound);
+      }
+    }
+  }
+});
+
+it('steps of a timer begin when they are opened, also in the middle of a slice', () => {
+  const { timer } = timerOf();
+  for (let i = 0; i < 10; i += 1) timer.update(1 * NS_PER_S);
+  const steps = timer.openSteps();
+  expect(steps.take()).toEqual(NOTHING);
+  timer.update(2 * NS_PER_MS);
+  expect(steps.take()).toMatchObject({ count: 1 });
+  expect(steps.take()).toEqual(NOTHING);
+});
+
+it('steps of a timer do not include restored values', () => {
+  const { timer: before } = timerOf();
+  before.update(1 * NS_PER_S);
+  const { timer } = timerOf();
+  timer.load(new SavedRecord(JSON.parse(JSON.stringify(before.save())), { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 1);
+  const steps = timer.openSteps();
+  timer.update(20 * NS_PER_MS);
+  const { count, p99 } = steps.take();
+  expect(count).toBe(1);
+  expect(p99 / NS_PER_MS).toBeCloseTo(20, 0);
+  expect(timer.snapshot().max).toBe(NS_PER_S);
+});
+
+it('steps of a timer do not change the window', () => {
+  const { timer, clock } = timerOf();
+  const steps = timer.openSteps();
+  timer.update(5 * NS_PER_MS);
+  const before = timer.snapshot();
+  steps.take();
+  clock.ns += 1;
+  expect(timer.snapshot()).toEqual({ ...before, rates: timer.snapshot().rates });
 });

@@ -33,13 +33,10 @@ function drawn(kinds: Readonly<Record<number, string>>) {
   return { names: Object.fromEntries(names), lines: lines.sort((a, b) => a - b) };
 }
 
-it('marks are lines at their times, each with its name, and never outside of the axis', () => {
+it('marks are lines at their times, each with its name, which is on the left near the edge, and never outside of the axis', () => {
   const { names, lines } = drawn({ [-5]: 'reload', 100: 'start', 300: 'drain', 700: 'reload' });
   expect(lines).toEqual([100, 300]);
   expect(names).toEqual({ 'left start': 99, 'left drain': 299 });
-});
-
-it('marks have their name on the left of the line near the edge', () => {
   expect(drawn({ 590: 'upstreamLost' }).names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
 });
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { linkTo } from '../../../src/export/alerts/message.ts';
 import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
@@ -35,7 +36,7 @@ it('the state of the page remembers since when the connection is lost, by the cl
   expect(readNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
 });
 
-it('the state of the page drops everything on a 401: the next reader may be a different person', () => {
+it('the state of the page drops everything on a 401, for another reader, and keeps it on any other refusal, which says how long to wait', () => {
   const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
   const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
   expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
@@ -43,11 +44,8 @@ it('the state of the page drops everything on a 401: the next reader may be a di
   expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
   // Certificates have no challenge.
   expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
-});
-
-it('the state of the page keeps its content on any other refusal, and says how long to wait', () => {
-  const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
-  const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
+  const limited = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
+  const state = withoutLive(withLive(START, withPoints(3), 0), limited, 1);
   expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
   expect(state.live).toBeDefined();
 });
@@ -99,4 +97,15 @@ it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
     undefined,
     undefined,
   ]);
+});
+
+it.each([
+  ['smartWeb', 'rpc', 'E.Boiler.Start', 'E.Boiler.Start'],
+  ['', 'sba', 'a/b?c#d e%', 'a/b?c#d e%'],
+  ['smartWeb', 'rpc', 'E.Boiler.*', undefined],
+  ['smartWeb', null, null, undefined],
+])('the link of a message in /%s about %s %s opens that view', (application, kind, name, item) => {
+  const url = linkTo('http://host:9280/', { application, kind, name, subject: 'server', code: 'calls-late', text: '' });
+  const route = parseRoute(new URL(url).hash);
+  expect(route).toMatchObject({ application, table: item === undefined ? 'rpc' : kind, item });
 });

@@ -31,12 +31,9 @@ const ROWS: readonly Row[] = Object.entries({ Epsilon: null, beta: 2, Alpha: nul
 const namesBy = (at: 0 | 1, isDescending: boolean) =>
   sortRows(ROWS, [column(0), column(1)], { key: String(at), isDescending }).map(([name]) => name);
 
-it('rows are sorted numerically, with missing values last in either order, and ties in their old order', () => {
+it('rows are sorted numerically, with missing values last in either order, and ties in their old order; by names regardless of case', () => {
   expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
   expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
-});
-
-it('rows are sorted by names regardless of case', () => {
   expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
 });
 
@@ -72,36 +69,24 @@ it('a long text is split for a cut before its last word, and never within a lett
   expect(split(`${'x'.repeat(30)}e\u0301`)[1]).toBe(`${'x'.repeat(11)}e\u0301`);
 });
 
-it('numbers are written for people', () => {
+it('numbers are written for people, times with the date only on another day', () => {
+  const rates = ['0', '<0.01', '0.25', '10.0', '12.3', '1,240'];
   expect([formatCount(12), formatCount(12_345)]).toEqual(['12', '12,345']);
-  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(formatRate)).toEqual([
-    '0',
-    '<0.01',
-    '0.25',
-    '10.0',
-    '12.3',
-    '1,240',
-  ]);
+  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(formatRate)).toEqual(rates);
   const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
   expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(formatDuration)).toEqual(durations);
   expect([45, 60, 3_900, 93_600].map(formatSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
   expect([null, 512, 1_048_576, 432_013_312].map(formatBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
   expect([0, 0.0004, 0.004, 0.12].map(formatPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
-});
-
-it('numbers of time include the date only on another day', () => {
   const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
   expect(formatTime(noon, noon + 3_600_000)).toBe('02:14:07');
   expect(formatTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
 });
 
-it('the details of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
+it('the details of a call have durations in seconds, and none for an empty window; those of a session its calls and objects', () => {
   expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
   expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
   expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
-});
-
-it('the details of a session have its calls and its objects, without the totals', () => {
   const { calls, objects } = rowsOfSession({
     counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
     meters: {

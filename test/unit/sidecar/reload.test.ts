@@ -1,12 +1,12 @@
 import { beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../src/base/errors.ts';
-import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { type Reloadable, Reloader, Reloads } from '../../../src/sidecar/reload.ts';
+import { type RecordingLogger, recordingLogger } from '../../support/wire/recording-logger.ts';
 
 let epochMs: number;
-let lines: unknown[][];
+let recording: RecordingLogger;
 let file: object;
 let told: string[];
 let held: Config | undefined;
@@ -17,12 +17,10 @@ let gate: Promise<void> | undefined;
 let target: Reloadable;
 
 const clock = { nowNs: () => 0, epochMs: () => epochMs };
-const note = (level: string) => (details: unknown, message?: unknown) => void lines.push([level, details, message]);
-const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
 
 beforeEach(() => {
   epochMs = 1_000;
-  lines = [];
+  recording = recordingLogger();
   file = {};
   told = [];
   held = undefined;
@@ -53,7 +51,8 @@ async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
   const { parsed } = await load();
   told = [];
   const onApplied = (config: Config) => void applied.push(config);
-  return { reloader: new Reloader({ running: parsed, load, reloadable: target, logger, onApplied }), applied };
+  const parts = { running: parsed, load, reloadable: target, logger: recording.logger, onApplied };
+  return { reloader: new Reloader(parts), applied };
 }
 
 /** Begins a reload, which stays in its preparation until `open` is called. */
@@ -76,8 +75,8 @@ it('a reload reads and prepares everything, then takes over, logs the keys, coun
   expect(told).toEqual(['load', 'prepare', 'take over']);
   expect(held?.limits.connections).toBe(7);
   expect(applied).toEqual([held]);
-  const told1 = { reason: 'SIGHUP', changed: ['limits.connections', 'log.level'] };
-  expect(lines).toEqual([['info', told1, 'the configuration was reloaded']]);
+  const details = { reason: 'SIGHUP', changed: ['limits.connections', 'log.level'] };
+  expect(recording.logged).toEqual([{ level: 'info', details, message: 'the configuration was reloaded' }]);
   const { results, lastAppliedEpochMs, isLastApplied, waiting } = target.reloads;
   expect([results, lastAppliedEpochMs, isLastApplied, waiting]).toEqual([{ applied: 1, refused: 0 }, 5_000, true, 0]);
 });
@@ -86,33 +85,14 @@ it('a reload warns in one line of the keys that need a restart, each time until 
   const { reloader } = await open();
   file = { listen: { port: 1 }, jvm: { source: 'none' } };
   for (let round = 0; round < 2; round += 1) {
-    lines = [];
     await reloader.reload('SIGHUP');
     const message = 'needs a restart: listen.port, jvm.source; the rest is in force';
-    const warnings = lines.filter(([level]) => level === 'warn');
-    expect(warnings).toEqual([['warn', { keys: ['listen.port', 'jvm.source'] }, message]]);
+    const warning = { level: 'warn', details: { keys: ['listen.port', 'jvm.source'] }, message };
+    const warnings = recording.logged.filter(({ level }) => level === 'warn');
+    expect(warnings).toEqual(Array.from({ length: round + 1 }, () => warning));
     expect(target.reloads.waiting).toBe(2);
   }
   expect(held?.listen.port).toBe(8081);
-});
-
-it('a reload that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
-  const { reloader, applied } = await open();
-  file = { limits: { connections: 0 }, log: { level: 'loud' } };
-  epochMs = 5_000;
-  const atStart = await load().catch((error: unknown) => error as ConfigError);
-  told = [];
-  const outcome = await reloader.reload('reload');
-  const problems = (atStart as ConfigError).message.split('\n');
-  expect(problems).toHaveLength(2);
-  expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
-  expect(told).toEqual(['load']);
-  const message = 'the configuration was not reloaded: everything stays as it was';
-  expect(lines).toEqual([['error', { reason: 'reload', code: 'D2S_ERR_CONFIG', problems }, message]]);
-  const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
-  expect({ results, lastAppliedEpochMs, isLastApplied, applied }).toEqual({
-    ...{ results: { applied: 0, refused: 1 }, lastAppliedEpochMs: 1_000, isLastApplied: false, applied: [] },
-  });
 });
 
 it('a reload with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
@@ -130,7 +110,7 @@ it('a reload survives a bug without logging its message', async () => {
   obstacle = new TypeError('s3cr3t');
   const outcome = await reloader.reload('SIGHUP');
   expect(outcome).toEqual({ kind: 'refused', code: undefined, problems: ['an unexpected error: TypeError'] });
-  expect(JSON.stringify(lines)).not.toContain('s3cr3t');
+  expect(JSON.stringify(recording.logged)).not.toContain('s3cr3t');
 });
 
 it('a reload is shared by all requests during another one, and reads later changes', async () => {

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { afterAll, afterEach } from 'vitest';
 import {
   createPasswordHash,
   createToken,
@@ -35,6 +36,16 @@ export class Folder {
 
   remove(): void {
     rmSync(this.path, { recursive: true, force: true });
+  }
+
+  /** Is empty again for each test of a file, and gone after the last. */
+  forTests(): this {
+    afterEach(() => {
+      this.remove();
+      mkdirSync(this.path, { mode: 0o700 });
+    });
+    afterAll(() => this.remove());
+    return this;
   }
 }
 

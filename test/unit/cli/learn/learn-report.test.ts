@@ -1,7 +1,12 @@
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { MAX_CHANNELS, MAX_DEPTH } from '../../../../src/cli/learn/bounds.ts';
 import { Heard, toRules } from './heard.ts';
+
+let heard: Heard;
+beforeEach(() => {
+  heard = new Heard();
+});
 
 const ann = {};
 /** A word of letters for each number. */
@@ -9,7 +14,6 @@ const wordOf = (n: number) =>
   [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
 
 it('the report lists channels, counts and shapes', () => {
-  const heard = new Heard();
   heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
   heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
   heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
@@ -57,19 +61,13 @@ comet:
 });
 
 it('the report is a valid document without any message, and says what may be wrong', () => {
-  const report = new Heard().report();
-  expect(parse(report)).toEqual({ comet: { rules: [] } });
-  expect(report).toContain('# No channel was used.');
-});
-
-it('the report counts messages that could not be read', () => {
-  const heard = new Heard();
   heard.survey.onFailure();
+  expect(parse(heard.report())).toEqual({ comet: { rules: [] } });
+  expect(heard.report()).toContain('# No channel was used.');
   expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
 });
 
 it('values of messages never appear in the report', () => {
-  const heard = new Heard();
   const user = 'markedsmith';
   const clientId = 'markedclient';
   // These words could be names: only their places show that they are data.
@@ -154,7 +152,6 @@ it.each<[string, { channel: string }[], RegExp, string]>([
     '# /user/{name}/inbox\n',
   ],
 ])('names that later turn out to be data are not shown: %s', (_, messages, names, shown) => {
-  const heard = new Heard();
   for (const message of messages) {
     if (/^.(werk)/.test(message.channel)) heard.upstream(ann, message);
     else heard.client(ann, message);
@@ -164,7 +161,6 @@ it.each<[string, { channel: string }[], RegExp, string]>([
 });
 
 it('the bounds limit channels, segments and parts, and count what was skipped', () => {
-  const heard = new Heard();
   let deep: object = {};
   for (let n = 0; n < 50; n += 1) deep = { deep };
   heard.client(ann, {
@@ -185,7 +181,6 @@ it('the bounds limit channels, segments and parts, and count what was skipped', 
 });
 
 it('the bounds limit the depth of data', () => {
-  const heard = new Heard();
   heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
   const report = heard.report();
   expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
@@ -194,7 +189,6 @@ it('the bounds limit the depth of data', () => {
 });
 
 it('the bounds limit the number of fields', () => {
-  const heard = new Heard();
   const names = Array.from({ length: 39 }, (_, n) => `of${wordOf(n)}`);
   const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
   for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
@@ -206,7 +200,6 @@ it('the bounds limit the number of fields', () => {
 });
 
 it('the bounds appear in the report when they are hit', () => {
-  const heard = new Heard();
   for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
   expect(heard.report()).toContain(
     '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
@@ -214,7 +207,6 @@ it('the bounds appear in the report when they are hit', () => {
 });
 
 it('the bounds make all keys of an object variable when there are too many', () => {
-  const heard = new Heard();
   const data = Object.fromEntries(Array.from({ length: 41 }, (_, n) => [`kax${wordOf(n)}`, n]));
   heard.client(ann, { channel: '/service/a', data });
   heard.client(ann, { channel: '/service/a', data: { kaxa: 1, next: 2 } });

@@ -19,9 +19,7 @@ it.each(['H.Demo', 'P101', 'a b', '', '17', 'ann@example.org', 'x'.repeat(41), '
 it.each([
   ...['3f2a91bc77d', '6f1c1e3a-2a55-4d4e-9a3c-0d9f2c7a1b11', 'aGVsbG8gd29ybGQhISE', '2vQzK8sWpLmXbR'],
   ...['kqzxwvtrplmn', '20261121'],
-])('data looks random: %s', (text) => expect(looksRandom(text)).toBe(true));
-
-it.each(['H.Demo', 'Boiler1.Temperature', 'S.Pump_12', 'Kessel'])(
-  'a name that people chose does not look random: %s',
-  (text) => expect(looksRandom(text)).toBe(false),
-);
+])('data looks random, and a name that people chose does not: %s', (text) => {
+  expect(looksRandom(text)).toBe(true);
+  for (const name of ['H.Demo', 'Boiler1.Temperature', 'S.Pump_12', 'Kessel']) expect(looksRandom(name)).toBe(false);
+});

@@ -1,6 +1,11 @@
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
 import { filledIn, Heard, toRules } from './heard.ts';
+
+let heard: Heard;
+beforeEach(() => {
+  heard = new Heard();
+});
 
 const ann = {};
 const ben = {};
@@ -8,7 +13,6 @@ const TAGS = ['H.Boiler', 'S.Pump1', 'D.Valve-2', 'H.Demo'];
 const FILL_IN = { kind: 'FILL_IN', action: 'FILL_IN', name: '{FILL_IN}' };
 
 it('a service that answers with the same id gets a rule for calls, with fields that may name them', () => {
-  const heard = new Heard();
   for (let n = 0; n < 4; n += 1) {
     const face = n % 2 === 0 ? { iface: 'IMain' } : {};
     const data = { event: `E.Job${n}`, count: n, ...face, call: { method: 'Run' }, list: [{ name: 'x' }] };
@@ -20,7 +24,6 @@ it('a service that answers with the same id gets a rule for calls, with fields t
 });
 
 it('a service that answers with the same id gets no rule for calls when the answer has no data, another client, an unknown client or another id', () => {
-  const heard = new Heard();
   for (const [n, client] of [ben, undefined, ann].entries()) {
     const channel = '/service/a';
     heard.client(ann, { channel, id: `${n}`, data: { method: 'm' } });
@@ -32,24 +35,18 @@ it('a service that answers with the same id gets no rule for calls when the answ
   expect(toRules(report)[0]).toEqual({ channel: '/service/a', when: 'publish', ...FILL_IN });
 });
 
-it('a channel to which clients publish gets a rule with a kind to fill in', () => {
-  const heard = new Heard();
+it('a channel to which clients publish gets a rule with a kind to fill in, also when messages come back to their sender', () => {
   heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
+  heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
+  heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
   const report = heard.report();
-  expect(toRules(report)).toEqual([{ channel: '/service/werk/watch', when: 'publish', ...FILL_IN }]);
+  const channels = ['/service/werk/watch', '/talk'];
+  expect(toRules(report)).toEqual(channels.map((channel) => ({ channel, when: 'publish', ...FILL_IN })));
   expect(report).toContain('such as {/tag}\n');
   expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
 });
 
-it('a channel to which clients publish gets no rule for calls when messages come back to their sender', () => {
-  const heard = new Heard();
-  heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
-  heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
-  expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
-});
-
 it('objects with channels get complete rules when each has its own channel', () => {
-  const heard = new Heard();
   for (const tag of TAGS) {
     heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
     heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
@@ -58,38 +55,28 @@ it('objects with channels get complete rules when each has its own channel', () 
   expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
 });
 
-it('objects with channels share a template from three plain words on', () => {
-  const heard = new Heard();
-  for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
-  heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
-  const report = heard.report();
-  const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
-  expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
-  expect(report).not.toContain('Pump');
-});
+const SERVICES = ['Alarm', 'Status', 'Wert', 'Zeit'].map((word) => `/service/${word}`);
+const AREAS = ['nord1', 'nord2', 'nord3'].flatMap((area) => TAGS.map((tag) => `/werk/${area}/${tag}`));
 
-it('objects with channels are not mistaken for services', () => {
-  const heard = new Heard();
-  const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
-  for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+it.each([
+  [
+    'share a template from three plain words on',
+    ['/werk/Boiler', '/werk/Pump', '/werk/Valve', '/news'],
+    ['/news {FILL_IN}', '/werk/{name} {name}'],
+  ],
+  ['are not mistaken for services', SERVICES, SERVICES.map((channel) => `${channel} {FILL_IN}`)],
+  ['may have an area before their names', AREAS, ['/werk/{name1}/{name2} {name1}.{name2}']],
+])('objects with channels %s', (_, channels, rules) => {
+  for (const channel of channels) heard.upstream(ann, { channel, data: { objectName: 'H.Demo' } });
   const report = heard.report();
-  expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
-  expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
-});
-
-it('objects with channels may have an area before their names', () => {
-  const heard = new Heard();
-  for (const area of ['nord1', 'nord2', 'nord3']) {
-    for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
-  }
-  expect(heard.rules()).toEqual([
-    { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
-  ]);
+  expect(toRules(report).map(({ channel, name }) => `${channel} ${name}`)).toEqual(rules);
+  expect(report).not.toMatch(/Pump|nord/);
+  if (channels === SERVICES) expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
 });
 
 it('a channel that rules read is reported and gets no rule', () => {
   const reply = { channel: '/service/answer', id: '/data/callId' };
-  const heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
+  heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
   heard.call(ann, '/service/d2/rpc', '1', { eventName: 'E.Demo', rpcName: 'Test' }, { result: 1 });
   heard.client(ann, { channel: '/service/own', id: '2', data: { method: 'm', callId: 7 } });
   heard.upstream(ann, { channel: '/service/answer', data: { callId: 7, result: 1 } });
@@ -111,7 +98,7 @@ it('a channel that rules read is reported and gets no rule', () => {
 });
 
 it('a channel that rules read gets rules for its other events', () => {
-  const heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
+  heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
   heard.client(ann, { channel: '/meta/subscribe', subscription: '/news' });
   heard.upstream(ann, { channel: '/news', data: 1 });
   expect(heard.rules().map(({ action }) => action)).toEqual(['subscribe', 'unsubscribe']);
@@ -119,27 +106,29 @@ it('a channel that rules read gets rules for its other events', () => {
 
 const ODD_DATA =
   '{"method":"x","a/b":"y","}":1,"__proto__":{"a":1},"constructor":[{}],"":0,"~":"{x}","{x}":"#","#":null,"\\"":true,"*":[]}';
-const heardOdd = () => {
-  const heard = new Heard();
-  const odd = ['/a b/c', '/{x}/y', '/x//y', '/ü/ö', '/service/[a]', '/plant/*', '/**', '/%2e', '/ünter/ä.b', '/'];
-  for (const [n, channel] of [...odd, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
+const ODD_CHANNELS = [
+  '/a b/c',
+  '/{x}/y',
+  '/x//y',
+  '/ü/ö',
+  '/service/[a]',
+  '/plant/*',
+  '/**',
+  '/%2e',
+  '/ünter/ä.b',
+  '/',
+];
+
+it('every rule is valid after it is filled in, and refused before', () => {
+  for (const [n, channel] of [...ODD_CHANNELS, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
     heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
     heard.upstream(ann, { channel, data: { objectName: 'x' } });
     heard.call(ann, channel, `c${n}`, JSON.parse(ODD_DATA), { error: null, 'b~c': 1 });
   }
-  return heard;
-};
-
-it('every rule is valid after it is filled in', () => {
-  const rules = toRules(filledIn(heardOdd().report()));
-  expect(rules.length).toBeGreaterThan(0);
-  for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
-});
-
-it('every rule is refused before it is filled in', () => {
-  const open = heardOdd()
-    .rules()
-    .filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
+  const filled = toRules(filledIn(heard.report()));
+  expect(filled.length).toBeGreaterThan(0);
+  for (const rule of filled) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
+  const open = heard.rules().filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
   expect(open.length).toBeGreaterThan(0);
   for (const rule of open) {
     const wrong = cometRuleSchema.safeParse(rule).error?.issues[0]?.path[0];

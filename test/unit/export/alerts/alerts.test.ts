@@ -175,7 +175,7 @@ it('100 changes in ten minutes: the limit holds in each hour, is said, and the l
   expect(ids('ends').sort()).toEqual(ids('begins').sort());
 });
 
-it('a silence: nothing is sent, and afterwards what still holds', async () => {
+it('a silence: nothing is sent, and afterwards, or once it is ended early, what still holds', async () => {
   const { alerts, channel, clock, pass } = await openAlerts();
   await pass(20, LATE);
   await alerts.silence(600_000, 'index build');
@@ -190,29 +190,29 @@ it('a silence: nothing is sent, and afterwards what still holds', async () => {
   // Those of garbage-collection and hung-calls came and went.
   expect(channel.got[1]?.text).toContain('During the silence, 4 messages were left out.');
   expect(clock.epochMs()).toBe(Date.parse('2026-03-01T08:10:40.000Z'));
+  await alerts.silence(600_000, '');
+  await pass(60);
+  expect(channel.events).toHaveLength(3);
+  await alerts.silence(0, '');
+  await pass(1);
+  expect(channel.events.at(-1)).toBe('ends calls-fail');
 });
 
-it('a silence that is ended early', async () => {
-  const { alerts, channel, pass } = await openAlerts();
-  await alerts.silence(600_000, '');
-  await pass(30, FAILING);
-  expect(channel.events).toEqual([]);
-  await alerts.silence(0, '');
-  await pass(1, FAILING);
-  expect(channel.events).toEqual(['begins calls-fail']);
-});
+/** Alerts whose state is in a file, and those of later processes with the same file and receiver. */
+async function openWithFile() {
+  const parts = { file: inFolder('state.alerts'), channel: new NotingChannel() };
+  const first = await openAlerts(parts);
+  return { first, channel: parts.channel, restart: () => openAlerts({ ...parts, clock: first.clock }) };
+}
 
 it.each([0, 1, 2, 3, 5, 9, 13, 30, 60, 90])('each message once, with a restart after %i s', async (restartAfterS) => {
-  const file = inFolder('state.alerts');
-  const channel = new NotingChannel();
-  const first = await openAlerts({ file, channel });
-  const { clock } = first;
+  const { first, channel, restart } = await openWithFile();
   const at = (second: number) => (second < 45 ? [FAILING] : second < 100 ? [LATE] : []);
   let { pass } = first;
   for (let second = 0; second < 200; second += 1) {
     if (second === restartAfterS) {
       await first.alerts.stop();
-      ({ pass } = await openAlerts({ file, channel, clock }));
+      ({ pass } = await restart());
     }
     await pass(1, ...at(second));
   }
@@ -221,16 +221,13 @@ it.each([0, 1, 2, 3, 5, 9, 13, 30, 60, 90])('each message once, with a restart a
 });
 
 it('what waits, the silence and the limit outlive a restart, also one by a crash', async () => {
-  const file = inFolder('state.alerts');
-  const channel = new NotingChannel();
-  const first = await openAlerts({ file, channel });
-  const { clock } = first;
+  const { first, channel, restart } = await openWithFile();
   channel.failure = DOWN;
   await first.pass(10, FAILING);
   await first.alerts.silence(60_000, 'index build');
   // No stop: killed.
   channel.failure = undefined;
-  const second = await openAlerts({ file, channel, clock });
+  const second = await restart();
   expect(second.alerts.state.silence).toMatchObject({ text: 'index build' });
   await second.pass(3, FAILING);
   expect(channel.events).toEqual(['begins calls-fail']);
@@ -239,19 +236,16 @@ it('what waits, the silence and the limit outlive a restart, also one by a crash
 });
 
 it('few failing calls after a restart are the same finding, and one that is over is told within 20 s', async () => {
-  const file = inFolder('state.alerts');
-  const channel = new NotingChannel();
-  const first = await openAlerts({ file, channel });
-  const { clock } = first;
+  const { first, channel, restart } = await openWithFile();
   await first.pass(20, FAILING);
   await first.alerts.stop();
-  const second = await openAlerts({ file, channel, clock });
+  const second = await restart();
   // Too few to judge by.
   await second.pass(14, minute({ ok: 0, errors: 2 }));
   await second.pass(20, FAILING);
   expect(channel.events).toEqual(['begins calls-fail']);
   await second.alerts.stop();
-  const third = await openAlerts({ file, channel, clock });
+  const third = await restart();
   await third.pass(17);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
 });

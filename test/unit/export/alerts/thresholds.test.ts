@@ -31,14 +31,18 @@ function minuteOf(byName: Readonly<Record<string, Calls>>) {
 const times = (count: number, ms: number) => ({ ms: Array.from({ length: count }, () => ms) });
 const RULES = [{ name: 'E.Boiler.*', p95: '500ms', errors: 0.1 }];
 
-it('begins above a limit, ends below nine tenths of it, and is silent about names that no rule has', async () => {
-  const { channel, pass, endMinute } = await openAlerts({
-    alerts: { rules: RULES, webhook: { url: 'http://127.0.0.1/' } },
-  });
+async function openWithRules() {
+  const alerts = { rules: RULES, webhook: { url: 'http://127.0.0.1/' } };
+  const { channel, pass, endMinute } = await openAlerts({ alerts });
   const minute = async (byName: Readonly<Record<string, Calls>>) => {
     endMinute(minuteOf(byName));
     await pass(60);
   };
+  return { channel, minute };
+}
+
+it('begins above a limit, ends below nine tenths of it, and is silent about names that no rule has', async () => {
+  const { channel, minute } = await openWithRules();
   await minute({ 'E.Boiler.Start': times(10, 490), 'P.Other': times(10, 5_000), '': times(10, 5_000) });
   await minute({ 'E.Boiler.Start': times(4, 900) });
   expect(channel.events).toEqual([]);
@@ -55,19 +59,12 @@ it('begins above a limit, ends below nine tenths of it, and is silent about name
 });
 
 it('errors; and it is over after five minutes with too few calls', async () => {
-  const { channel, pass, endMinute } = await openAlerts({
-    alerts: { rules: RULES, webhook: { url: 'http://127.0.0.1/' } },
-  });
-  endMinute(minuteOf({ 'E.Boiler.Start': { ...times(8, 10), errors: 2 } }));
-  await pass(60);
+  const { channel, minute } = await openWithRules();
+  await minute({ 'E.Boiler.Start': { ...times(8, 10), errors: 2 } });
   expect(channel.got[0]?.text).toContain('20 % of its calls failed (2 of 10), at most 10 % is set.');
-  for (let minute = 0; minute < 4; minute += 1) {
-    endMinute(minuteOf({}));
-    await pass(60);
-  }
+  for (let quiet = 0; quiet < 4; quiet += 1) await minute({});
   expect(channel.events).toEqual(['begins threshold']);
-  endMinute(minuteOf({}));
-  await pass(60);
+  await minute({});
   expect(channel.events).toEqual(['begins threshold', 'ends threshold']);
 });
 

@@ -77,27 +77,23 @@ it('a span has short, well-formed names', () => {
   expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
 });
 
-const spans = (options: Partial<CallSpansParts>) => new CallSpans({ ...PARTS, ...options });
-
 it('the traceparent with which a sampled call goes on is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
   const made: ReadableSpan[] = [];
-  const observer = spans({ sampleRatio: 0, take: (create) => made.push(create()) });
+  const observer = new CallSpans({ ...PARTS, sampleRatio: 0, take: (create) => made.push(create()) });
   const traceparent = `00-${TRACE}-${PARENT}-03`;
   const ownTraceparent = observer.traceparentFor(traceparent);
   observer.callEnded({ ...CALL, traceparent, ownTraceparent });
-  const spanId = made[0]?.spanContext().spanId;
-  expect(ownTraceparent).toBe(`00-${TRACE}-${spanId}-03`);
+  expect(ownTraceparent).toBe(`00-${TRACE}-${made[0]?.spanContext().spanId}-03`);
   expect(made[0]?.parentSpanContext?.spanId).toBe(PARENT);
 });
 
-it('the traceparent with which a sampled call goes on begins a trace where the client sent none, for the drawn calls only', () => {
-  expect(spans({}).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
-  expect(spans({ sampleRatio: 0 }).traceparentFor(undefined)).toBeUndefined();
-  expect(spans({}).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
-});
-
-it('the traceparent with which a sampled call goes on is the client’s own with slowerThan, since only the end tells whether there is a span', () => {
-  expect(spans({ slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
+it('the traceparent with which a call goes on begins a trace where the client sent none, if it is drawn; with slowerThan, only the end tells whether there is a span', () => {
+  const ownOf = (traceparent: string | undefined, options: Partial<CallSpansParts> = {}) =>
+    new CallSpans({ ...PARTS, ...options }).traceparentFor(traceparent);
+  expect(ownOf(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+  expect(ownOf(undefined, { sampleRatio: 0 })).toBeUndefined();
+  expect(ownOf(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
+  expect(ownOf(`00-${TRACE}-${PARENT}-01`, { slowerThanMs: 1 })).toBeUndefined();
 });
 
 it('sampling without a traceparent takes the configured share, each in its own trace', () => {

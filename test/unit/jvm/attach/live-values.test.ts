@@ -94,21 +94,15 @@ it('the heap of G1 is the one of the file, whose counters do not count open regi
   expect(memory).toBe('live');
 });
 
-it('the heap of Serial has no unknown maximum, since MaxHeapSize has one survivor space too many', () => {
+it('the heap of Serial has no unknown maximum, since MaxHeapSize has one survivor space too many; that of Parallel has the committed size if that is larger, as the bean has', () => {
   expect(laidOver(NO_READING, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
-});
-
-it('the heap of Parallel has the committed size as its maximum if that is larger, as the bean has', () => {
   const base = { ...NO_READING, heap: { max: 50_000_000 } };
   expect(laidOver(base, 'jdk25-parallel', 'Parallel').heap.max).toBe(85_983_232);
 });
 
-it('the heap is the one of the file if the socket’s contradicts the maximum', () => {
+it('the heap is the one of the file if the socket’s contradicts the maximum, or the two sources disagree on the collector', () => {
   const base = { ...NO_READING, heap: { used: 5, max: 1000 } };
   expect(laidOver(base, 'jdk25-serial', 'Serial')).toMatchObject({ heap: base.heap, memory: 'after-gc' });
-});
-
-it('the heap is the one of the file if the two sources disagree on the collector', () => {
   const { heap, pools, memory } = laidOver({ ...NO_READING, heap: { used: 5 } }, 'jdk25-serial', 'Parallel');
   expect([heap, pools.has('Eden Space'), memory]).toEqual([{ used: 5, init: 48 * MIB }, false, 'after-gc']);
 });

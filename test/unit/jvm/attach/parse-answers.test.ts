@@ -35,10 +35,7 @@ it.each([
   ['another collector', 'Epsilon Heap\nAllocation space:\n 192M max\n'],
   ['a space that ends before its top', swap(heapInfo('jdk25-serial'), '0x00000000f42d83a0', '0x00000000f4d00000')],
   ['a top before its space', swap(heapInfo('jdk25-serial'), '0x00000000f42d83a0', '0x00000000f3000000')],
-  [
-    'a size that is not that of the addresses',
-    swap(heapInfo('jdk25-serial'), 'eden space 13248K', 'eden space 13249K'),
-  ],
+  ['a size that differs from the addresses', swap(heapInfo('jdk25-serial'), 'eden space 13248K', 'eden space 13249K')],
   ['a generation that is not the sum of its spaces', swap(heapInfo('jdk25-parallel'), 'total 51200K', 'total 53248K')],
   ['a space missing', swap(heapInfo('jdk25-serial'), ' the  space', ' some space')],
   ['a space twice', swap(heapInfo('jdk25-serial'), ' from space', ' eden space')],
@@ -68,13 +65,10 @@ function swap(text: string, from: string | RegExp, to: string): string {
   return swapped;
 }
 
-it('the metaspace has the configured limit, but none below the committed size', () => {
+it('the metaspace has the configured limit, but none below the committed size, and no class space without compressed class pointers', () => {
   const limited = (limit: string) => parseMetaspace(swap(METASPACE, ': unlimited', `: ${limit} bytes`));
   expect(limited('67108864')).toMatchObject({ max: 64 * MIB });
   expect(limited('4096')).toMatchObject({ max: undefined, used: 1_316_408 });
-});
-
-it('the metaspace has no class space without compressed class pointers', () => {
   expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
 });
 

@@ -54,13 +54,10 @@ describe.each(SAMPLES)('%s', (sample) => {
   });
 });
 
-it('reads the JDK, the start time and the started class', () => {
+it('reads the JDK if two counters have the same, the start time and the started class', () => {
   const command = { kind: 'other', name: 'Probe' };
   expect(countersOf(bytes)).toMatchObject({ jdkMajor: 17, startedEpochMs: 1795227162413, command });
   expect(countersOf(sampleBytes('jdk25-z'))).toMatchObject({ jdkMajor: 25 });
-});
-
-it('ignores a JDK version that only one of two counters has', () => {
   const changed = withText(bytes, 'java.property.java.vm.specification.version', '27');
   expect(countersOf(changed).jdkMajor).toBeUndefined();
 });
@@ -79,17 +76,11 @@ it('never exposes a password of an option, an argument or a property', () => {
   expect(everything).not.toContain('hunter2');
 });
 
-it('reports a file that is not accessible yet as a starting JVM', () => {
+it('reports a file that is not accessible yet as a starting JVM, reads one that some counters did not fit into, and judges no number', () => {
   expect(decodeCounters(withByte(7, 0))).toEqual({ kind: 'starting' });
-});
-
-it('reads a file that some counters did not fit into', () => {
   const overflown = Buffer.from(bytes);
   overflown.writeInt32LE(4328, 12);
   expect(countersOf(overflown)).toEqual(countersOf(bytes));
-});
-
-it('reads numbers without judging their plausibility', () => {
   expect(countersOf(withNumber(bytes, 'sun.gc.metaspace.used', -1n)).numbers.get('sun.gc.metaspace.used')).toBe(-1n);
 });
 

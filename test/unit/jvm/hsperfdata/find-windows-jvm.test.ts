@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createWindowsSystem, parseNetstat } from '../../../../src/jvm/hsperfdata/find-windows-jvm.ts';
 
 /** As Windows prints it in Slovak; 11 is a client of port 8080, 12 serves a port that ends alike. */
@@ -17,16 +17,14 @@ Aktívne pripojenia
   UDP    0.0.0.0:8080           *:*                                    900
 `.replaceAll('\n', '\r\n');
 
-describe('the process that listens', () => {
-  it.each([
-    ['at all addresses, IPv4 and IPv6', ['127.0.0.1', '::1'], 8080, [812]],
-    ['at this address, rather than at all', ['127.0.0.1'], 9990, [813]],
-    ['at an IPv6 address with its interface', ['fe80::1'], 8443, [815]],
-    ['at another address of the machine', ['10.0.0.5'], 9990, [814]],
-    ['nowhere', ['127.0.0.1'], 8443, []],
-  ])('%s', (_, addresses, port, pids) => {
-    expect(parseNetstat(NETSTAT, addresses, port)).toEqual(pids);
-  });
+it.each([
+  ['at all addresses, IPv4 and IPv6', ['127.0.0.1', '::1'], 8080, [812]],
+  ['at this address, rather than at all', ['127.0.0.1'], 9990, [813]],
+  ['at an IPv6 address with its interface', ['fe80::1'], 8443, [815]],
+  ['at another address of the machine', ['10.0.0.5'], 9990, [814]],
+  ['nowhere', ['127.0.0.1'], 8443, []],
+])('the process that listens %s', (_, addresses, port, pids) => {
+  expect(parseNetstat(NETSTAT, addresses, port)).toEqual(pids);
 });
 
 it('temporary folders are those of this process and of services, each once', () => {

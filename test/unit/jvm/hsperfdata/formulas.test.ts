@@ -161,13 +161,10 @@ it('ZGC without generations does not report the minimum size as the heap’s ini
   expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
 });
 
-it('ZGC without generations does not report the minimum size as committed before the first cycle', () => {
+it('ZGC without generations does not report the minimum size as committed before the first cycle, but both for a heap of fixed size', () => {
   const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
   expect(heap).toEqual({ max: beans.heap.max });
   expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
-});
-
-it('ZGC without generations reports both for a heap of fixed size', () => {
   const max = BigInt(beans.heap.max);
   const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
   expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
@@ -180,12 +177,9 @@ it('gives the pool of Shenandoah only for JDKs that have no generational mode', 
   expect(computeReading(counters).reading.pools.has('Shenandoah')).toBe(false);
 });
 
-it('gives no Metaspace in use before the first collection', () => {
+it('gives no Metaspace in use before the first collection, and no compressed class space where the JVM has none', () => {
   const bytes = withNumber(sampleBytes('jdk17-g1'), 'sun.gc.metaspace.used', 0n);
   expect(read(withNumber(bytes, 'sun.gc.metaspace.capacity', 0n)).pools.get('Metaspace')).toEqual({ init: 0 });
-});
-
-it('has no compressed class space where the JVM has none', () => {
   const { pools } = readWith('jdk17-g1', 'sun.gc.compressedclassspace.maxCapacity', 0n);
   expect(pools.has('Compressed Class Space')).toBe(false);
 });
@@ -197,12 +191,9 @@ it('of numbers that contradict each other none is given', () => {
   expect(committed.pools.get('Tenured Gen')).toEqual({ init: 33554432, used: 16006904 });
 });
 
-it('a capacity of G1 that is no whole number of regions is not given', () => {
+it('a capacity of G1 that is no whole number of regions is not given, nor times by a frequency that no HotSpot has', () => {
   const { pools, heap } = readWith('jdk25-g1', `${OLD}.capacity`, 30_408_705n);
   expect([pools.get('G1 Old Gen')?.committed, heap.committed]).toEqual([undefined, undefined]);
-});
-
-it('a frequency that no HotSpot has: times are not given, counts are', () => {
   const { collectors } = readWith('jdk17-g1', 'sun.os.hrt.frequency', 999_999_999n);
   expect(collectors.get('G1 Young Generation')).toEqual({ count: 6 });
 });

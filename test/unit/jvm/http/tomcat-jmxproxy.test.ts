@@ -32,18 +32,12 @@ it('reads every gauge of the recorded answer', () => {
   expect(collectors.get('G1 Young Generation')).toEqual({ count: 8, timeMs: expect.any(Number) });
 });
 
-it('reads the same whether lines end in CRLF or LF', () => {
+it('reads lines that end in CRLF or LF, the other form of a composite value, and a JVM that shows only one bean', () => {
   expect(parseJmxProxy(RECORDED.replaceAll('\r\n', '\n'))).toEqual(parseJmxProxy(RECORDED));
   expect(parseJmxProxy(RECORDED.replace(/\r?\n/g, '\r\n'))).toEqual(parseJmxProxy(RECORDED));
-});
-
-it('reads the other form of a composite value', () => {
   const composite = /= (javax\..*)$/s.exec(fixture('get-composite.txt').trimEnd())?.[1];
   const text = fixture('memory.txt').replace(/(\nHeapMemoryUsage: ).*/, `$1${composite}\r`);
   expect(parseJmxProxy(text).heap).toEqual({ committed: 67108864, init: 67108864, max: 268435456, used: 14519672 });
-});
-
-it('reads a JVM that shows only one bean', () => {
   const { heap, classes, pools } = parseJmxProxy(fixture('memory.txt'));
   expect([Object.keys(heap).length, classes, pools.size]).toEqual([4, {}, 0]);
 });

@@ -131,13 +131,16 @@ const own: RestRule[] = [
   { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
 ];
 
-it('configured rules precede the built-in rules', () => {
+it('configured rules precede the built-in rules, and are the only ones when those are disabled', () => {
   const classifier = classifierOf({ rest: { ...REST, rules: own } });
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
   expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
   expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
   expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
+  const alone = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
+  expect(read(alone, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+  expect(read(alone, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
 });
 
 it('configured rules for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
@@ -150,12 +153,6 @@ it('configured rules for GET match HEAD as well, and rules for HEAD match only H
   expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
   expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
   expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
-});
-
-it('configured rules are the only rules when the built-in ones are disabled', () => {
-  const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
-  expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
-  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
 });
 
 const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };
@@ -174,21 +171,17 @@ it.each([
 
 const hot = `${BASE}/d2/rpc/E.Hot/Call`;
 
-it('the cache returns the same call for a path with any query', () => {
+it('the cache returns the same call for a path with any query, and does not grow during a scan of 100,000 paths that are not calls', () => {
   const classifier = classifierOf();
   expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
   expect(classifier.cachedPaths).toBe(1);
-});
-
-it('the cache does not grow during a scan of 100,000 paths that are not calls', () => {
-  const classifier = classifierOf();
   const call = classifier.classify('POST', hot);
   for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
   expect(classifier.cachedPaths).toBe(1);
   expect(classifier.classify('POST', hot)).toBe(call);
 });
 
-it('the cache stays bounded and keeps a used path during a scan of 100,000 calls', () => {
+it('the cache stays bounded, keeps a used path during a scan of 100,000 calls, and evicts one that was not used for long', () => {
   const classifier = classifierOf();
   const call = classifier.classify('POST', hot);
   for (let i = 0; i < 100_000; i += 1) {
@@ -196,11 +189,6 @@ it('the cache stays bounded and keeps a used path during a scan of 100,000 calls
     if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
   }
   expect(classifier.cachedPaths).toBe(CACHED_PATHS);
-});
-
-it('the cache evicts a path that was not used for long', () => {
-  const classifier = classifierOf();
-  const call = classifier.classify('POST', hot);
   for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
   const again = classifier.classify('POST', hot);
   expect(again).toEqual(call);

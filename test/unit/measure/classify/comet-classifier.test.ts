@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { CometRule, ReplyRule } from '../../../../src/config/rules/comet-rules.ts';
-import { CometClassifier, isFailedReply, readReplyId } from '../../../../src/measure/classify/comet-classifier.ts';
+import {
+  CometClassifier,
+  CometRoutes,
+  isFailedReply,
+  readReplyId,
+} from '../../../../src/measure/classify/comet-classifier.ts';
 
 const byDefault = new CometClassifier({ rules: [], defaultRules: true });
 
@@ -12,122 +17,107 @@ function classify(classifier: CometClassifier, ...[when, channel, data]: Paramet
   return meaning && `${meaning.kind} ${meaning.action} ${meaning.name}`;
 }
 
-describe('the built-in rules', () => {
-  it.each([
-    ['subscribe', '/d2/object/H.Demo', undefined, 'object subscribe H.Demo'],
-    ['unsubscribe', '/d2/object/H.Demo', undefined, 'object unsubscribe H.Demo'],
-    ['delivery', '/d2/object/H.Demo', { value: 1 }, 'object value H.Demo'],
-    ['delivery', '/d2/object/%C4%8Cerpadlo%201', null, 'object value Čerpadlo 1'],
-    ['publish', '/service/d2/subscribeObject', { objectName: 'H.Demo' }, 'object subscribe H.Demo'],
-    ['publish', '/service/d2/unSubscribeObject', { objectName: 'H.Demo' }, 'object unsubscribe H.Demo'],
-    ['delivery', '/service/d2/object', { objectName: 'H.Demo', value: 1 }, 'object value H.Demo'],
-    ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }, 'rpc call E.Demo.Test'],
-    ['publish', '/service/d2/rpc', { eventName: 'E', interfaceName: 'I', rpcName: 'Test' }, 'rpc call E.I.Test'],
-    ['publish', '/service/d2/rpcSBA', { eventName: 'E.Demo', rpcName: 'Get' }, 'sba call E.Demo.Get'],
-  ] as const)('classify %s on %s with %j as %s', (when, channel, data, expected) => {
-    expect(classify(byDefault, when, channel, data)).toBe(expected);
-  });
-
-  it.each([
-    ['publish', '/d2/object/H.Demo', { value: 1 }],
-    ['subscribe', '/d2/**', undefined],
-    ['subscribe', '/service/d2/rpc', undefined],
-    ['delivery', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }],
-    ['delivery', '/chat/room', { text: 'x' }],
-    ['publish', '/service/d2/rpc', undefined],
-    ['publish', '/service/d2/rpc', { eventName: 'E.Demo' }],
-    ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: null }],
-    ['publish', '/service/d2/rpc', { eventName: { a: 1 }, rpcName: ['Test'] }],
-  ] as const)('do not classify %s on %s with %j', (when, channel, data) => {
-    expect(byDefault.classify(when, channel, data)).toBeUndefined();
-  });
-
-  it('omit an optional part that is missing, null, empty or not a text', () => {
-    for (const interfaceName of [null, '', {}, [], false]) {
-      const data = { eventName: 'E.Demo', interfaceName, rpcName: 'Test' };
-      expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call E.Demo.Test');
-    }
-  });
-
-  it('replace hidden characters by U+FFFD, in the same way for all events of an object', () => {
-    const objectName = 'H.\x1b[31m\u202eDemo\n';
-    const channel = `/d2/object/${encodeURIComponent(objectName)}`;
-    const expected = 'H.\ufffd[31m\ufffdDemo\ufffd';
-    for (const when of ['subscribe', 'unsubscribe', 'delivery'] as const)
-      expect(byDefault.classify(when, channel, undefined)?.name).toBe(expected);
-    for (const last of ['subscribeObject', 'unSubscribeObject'])
-      expect(byDefault.classify('publish', `/service/d2/${last}`, { objectName })?.name).toBe(expected);
-    const call = { eventName: 'E.\u2028', rpcName: 'Te\u0085st' };
-    expect(classify(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
-  });
-
-  it('accept a number as a part of a name', () => {
-    const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
-    expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
-  });
-
-  it('find no name in properties that every JavaScript object has', () => {
-    const rule: CometRule = { channel: '/x', kind: 'rpc', name: '{/constructor/name}' };
-    for (const data of [[], {}]) expect(only(rule).classify('publish', '/x', data)).toBeUndefined();
-  });
+it.each([
+  ['subscribe', '/d2/object/H.Demo', undefined, 'object subscribe H.Demo'],
+  ['unsubscribe', '/d2/object/H.Demo', undefined, 'object unsubscribe H.Demo'],
+  ['delivery', '/d2/object/H.Demo', { value: 1 }, 'object value H.Demo'],
+  ['delivery', '/d2/object/%C4%8Cerpadlo%201', null, 'object value Čerpadlo 1'],
+  ['publish', '/service/d2/subscribeObject', { objectName: 'H.Demo' }, 'object subscribe H.Demo'],
+  ['publish', '/service/d2/unSubscribeObject', { objectName: 'H.Demo' }, 'object unsubscribe H.Demo'],
+  ['delivery', '/service/d2/object', { objectName: 'H.Demo', value: 1 }, 'object value H.Demo'],
+  ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }, 'rpc call E.Demo.Test'],
+  ['publish', '/service/d2/rpc', { eventName: 'E', interfaceName: 'I', rpcName: 'Test' }, 'rpc call E.I.Test'],
+  ['publish', '/service/d2/rpcSBA', { eventName: 'E.Demo', rpcName: 'Get' }, 'sba call E.Demo.Get'],
+  ['publish', '/d2/object/H.Demo', { value: 1 }, undefined],
+  ['subscribe', '/d2/**', undefined, undefined],
+  ['subscribe', '/service/d2/rpc', undefined, undefined],
+  ['delivery', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }, undefined],
+  ['delivery', '/chat/room', { text: 'x' }, undefined],
+  ['publish', '/service/d2/rpc', undefined, undefined],
+  ['publish', '/service/d2/rpc', { eventName: 'E.Demo' }, undefined],
+  ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: null }, undefined],
+  ['publish', '/service/d2/rpc', { eventName: { a: 1 }, rpcName: ['Test'] }, undefined],
+] as const)('the built-in rules classify %s on %s with %j as %s', (when, channel, data, expected) => {
+  expect(classify(byDefault, when, channel, data)).toBe(expected);
 });
 
-describe('configured rules', () => {
-  it('precede the built-in rules', () => {
-    const classifier = new CometClassifier({
-      rules: [{ channel: '/d2/object/{name}', kind: 'object', action: 'value', name: 'O.{name}' }],
-      defaultRules: true,
-    });
-    expect(classify(classifier, 'delivery', '/d2/object/a', {})).toBe('object value O.a');
-    expect(classify(classifier, 'subscribe', '/d2/object/a', {})).toBe('object subscribe a');
-  });
+it('the built-in rules omit an optional part that is missing, null, empty or not a text, and accept a number', () => {
+  for (const interfaceName of [null, '', {}, [], false]) {
+    const data = { eventName: 'E.Demo', interfaceName, rpcName: 'Test' };
+    expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call E.Demo.Test');
+  }
+  const data = { eventName: 7, interfaceName: 0, rpcName: 1.5 };
+  expect(classify(byDefault, 'publish', '/service/d2/rpc', data)).toBe('rpc call 7.0.1.5');
+});
 
-  it('of kind none exclude messages from later rules, for all events or for one', () => {
-    const none: CometRule = { channel: '/d2/object/secret', kind: 'none', name: '' };
-    const forAll = new CometClassifier({ rules: [none], defaultRules: true });
-    const forDelivery = new CometClassifier({ rules: [{ ...none, when: 'delivery' }], defaultRules: true });
-    expect(classify(forAll, 'delivery', '/d2/object/secret', {})).toBeUndefined();
-    expect(classify(forAll, 'subscribe', '/d2/object/secret', {})).toBeUndefined();
-    expect(classify(forAll, 'delivery', '/d2/object/a', {})).toBe('object value a');
-    expect(classify(forDelivery, 'delivery', '/d2/object/secret', {})).toBeUndefined();
-    expect(classify(forDelivery, 'subscribe', '/d2/object/secret', {})).toBe('object subscribe secret');
-  });
+it('the built-in rules replace hidden characters by U+FFFD, in the same way for all events of an object', () => {
+  const objectName = 'H.\x1b[31m\u202eDemo\n';
+  const channel = `/d2/object/${encodeURIComponent(objectName)}`;
+  const expected = 'H.\ufffd[31m\ufffdDemo\ufffd';
+  for (const when of ['subscribe', 'unsubscribe', 'delivery'] as const)
+    expect(byDefault.classify(when, channel, undefined)?.name).toBe(expected);
+  for (const last of ['subscribeObject', 'unSubscribeObject'])
+    expect(byDefault.classify('publish', `/service/d2/${last}`, { objectName })?.name).toBe(expected);
+  const call = { eventName: 'E.\u2028', rpcName: 'Te\u0085st' };
+  expect(classify(byDefault, 'publish', '/service/d2/rpc', call)).toBe('rpc call E.\ufffd.Te\ufffdst');
+});
 
-  it('may name calls by the channel alone, or by the channel and data', () => {
-    const classifier = only(
-      { channel: '/service/call/{event}/{method}', kind: 'rpc', name: '{event}.{method}' },
-      { channel: '/service/sba/{event}', kind: 'sba', name: '{event}[:{/a/0}].{/b~1c}' },
-    );
-    expect(classify(classifier, 'publish', '/service/call/E.Demo/Test', undefined)).toBe('rpc call E.Demo.Test');
-    expect(classify(classifier, 'publish', '/service/sba/E', { a: ['x'], 'b/c': 'y' })).toBe('sba call E:x.y');
-    expect(classify(classifier, 'publish', '/service/sba/E', { 'b/c': 'y' })).toBe('sba call E.y');
-  });
+it('rules find no name in properties that every JavaScript object has, and do not match when the name is empty', () => {
+  const rule: CometRule = { channel: '/x', kind: 'rpc', name: '{/constructor/name}' };
+  for (const data of [[], {}]) expect(only(rule).classify('publish', '/x', data)).toBeUndefined();
+  expect(only({ channel: '/x', kind: 'rpc', name: '[{/a}]' }).classify('publish', '/x', {})).toBeUndefined();
+});
 
-  it('that find no name leave the message to the next rule', () => {
-    const classifier = only(
-      { channel: '/service/call', kind: 'sba', name: '{/sba}' },
-      { channel: '/service/call', kind: 'rpc', name: '{/rpc}' },
-      { channel: '/service/{any}', kind: 'rpc', name: 'other' },
-    );
-    expect(classify(classifier, 'publish', '/service/call', { rpc: 'a' })).toBe('rpc call a');
-    expect(classify(classifier, 'publish', '/service/call', {})).toBe('rpc call other');
-    expect(classify(classifier, 'publish', '/service/call', { sba: 'b', rpc: 'a' })).toBe('sba call b');
+it('configured rules precede the built-in rules', () => {
+  const classifier = new CometClassifier({
+    rules: [{ channel: '/d2/object/{name}', kind: 'object', action: 'value', name: 'O.{name}' }],
+    defaultRules: true,
   });
+  expect(classify(classifier, 'delivery', '/d2/object/a', {})).toBe('object value O.a');
+  expect(classify(classifier, 'subscribe', '/d2/object/a', {})).toBe('object subscribe a');
+});
 
-  it('do not match when the name is empty', () => {
-    expect(only({ channel: '/x', kind: 'rpc', name: '[{/a}]' }).classify('publish', '/x', {})).toBeUndefined();
-  });
+it('configured rules of kind none exclude messages from later rules, for all events or for one', () => {
+  const none: CometRule = { channel: '/d2/object/secret', kind: 'none', name: '' };
+  const forAll = new CometClassifier({ rules: [none], defaultRules: true });
+  const forDelivery = new CometClassifier({ rules: [{ ...none, when: 'delivery' }], defaultRules: true });
+  expect(classify(forAll, 'delivery', '/d2/object/secret', {})).toBeUndefined();
+  expect(classify(forAll, 'subscribe', '/d2/object/secret', {})).toBeUndefined();
+  expect(classify(forAll, 'delivery', '/d2/object/a', {})).toBe('object value a');
+  expect(classify(forDelivery, 'delivery', '/d2/object/secret', {})).toBeUndefined();
+  expect(classify(forDelivery, 'subscribe', '/d2/object/secret', {})).toBe('object subscribe secret');
+});
 
-  it('say how the answer is found, with one object for all calls of a rule', () => {
-    const reply = { channel: '/service/answer', id: '/data/requestId', error: '/data/error' };
-    const classifier = only({ channel: '/service/{event}', kind: 'rpc', name: '{event}', reply });
-    const first = classifier.classify('publish', '/service/a', {})?.reply;
-    expect(first).toEqual({ channel: '/service/answer', id: ['data', 'requestId'], error: ['data', 'error'] });
-    expect(classifier.classify('publish', '/service/b', {})?.reply).toBe(first);
-    const data = { eventName: 'E', rpcName: 'R' };
-    const byItsId = { channel: undefined, id: ['id'], error: undefined };
-    expect(byDefault.classify('publish', '/service/d2/rpc', data)?.reply).toEqual(byItsId);
-  });
+it('configured rules may name calls by the channel alone, or by the channel and data', () => {
+  const classifier = only(
+    { channel: '/service/call/{event}/{method}', kind: 'rpc', name: '{event}.{method}' },
+    { channel: '/service/sba/{event}', kind: 'sba', name: '{event}[:{/a/0}].{/b~1c}' },
+  );
+  expect(classify(classifier, 'publish', '/service/call/E.Demo/Test', undefined)).toBe('rpc call E.Demo.Test');
+  expect(classify(classifier, 'publish', '/service/sba/E', { a: ['x'], 'b/c': 'y' })).toBe('sba call E:x.y');
+  expect(classify(classifier, 'publish', '/service/sba/E', { 'b/c': 'y' })).toBe('sba call E.y');
+});
+
+it('configured rules that find no name leave the message to the next rule', () => {
+  const classifier = only(
+    { channel: '/service/call', kind: 'sba', name: '{/sba}' },
+    { channel: '/service/call', kind: 'rpc', name: '{/rpc}' },
+    { channel: '/service/{any}', kind: 'rpc', name: 'other' },
+  );
+  expect(classify(classifier, 'publish', '/service/call', { rpc: 'a' })).toBe('rpc call a');
+  expect(classify(classifier, 'publish', '/service/call', {})).toBe('rpc call other');
+  expect(classify(classifier, 'publish', '/service/call', { sba: 'b', rpc: 'a' })).toBe('sba call b');
+});
+
+it('configured rules say how the answer is found, with one object for all calls of a rule', () => {
+  const reply = { channel: '/service/answer', id: '/data/requestId', error: '/data/error' };
+  const classifier = only({ channel: '/service/{event}', kind: 'rpc', name: '{event}', reply });
+  const first = classifier.classify('publish', '/service/a', {})?.reply;
+  expect(first).toEqual({ channel: '/service/answer', id: ['data', 'requestId'], error: ['data', 'error'] });
+  expect(classifier.classify('publish', '/service/b', {})?.reply).toBe(first);
+  const data = { eventName: 'E', rpcName: 'R' };
+  const byItsId = { channel: undefined, id: ['id'], error: undefined };
+  expect(byDefault.classify('publish', '/service/d2/rpc', data)?.reply).toEqual(byItsId);
 });
 
 const match = (channel: string, published: string) => {
@@ -190,4 +180,36 @@ it.each([
 
 it('an answer that is not successful means failure, also without a pointer to an error', () => {
   expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', successful: false })).toBe(true);
+});
+
+const routes = new CometRoutes(['plant', 'plant/north', 'Čistička'], 'api/cometd', 'j_security_check');
+
+const cases: [string, string, string | undefined][] = [
+  ['POST', '/plant/api/cometd', 'plant comet'],
+  ['POST', '/plant/api/cometd/connect', 'plant comet'],
+  ['GET', '/plant/api/cometd?jsonp=cb&message=[]', 'plant comet'],
+  ['POST', '/plant//api/./%63ometd/handshake', 'plant comet'],
+  ['POST', '/plant/api/cometd;jsessionid=1/connect', 'plant comet'],
+  ['POST', '/plant/north/api/cometd', 'plant/north comet'],
+  ['POST', '/%C4%8Cisti%C4%8Dka/api/cometd', 'Čistička comet'],
+  ['POST', '/plant/api/cometd2', undefined],
+  ['POST', '/api/cometd', undefined],
+  ['OPTIONS', '*', undefined],
+  ['POST', '/plant/j_security_check', 'plant login'],
+  ['POST', '/plant/pages/deep/j_security_check;jsessionid=7', 'plant login'],
+  ['GET', '/plant/j_security_check', undefined],
+  ['POST', '/plant/my_j_security_check', undefined],
+  ['POST', '/other/j_security_check', undefined],
+];
+it.each(cases)('the Comet routes map %s %s to %s', (method, target, expected) => {
+  const route = routes.find(method, target);
+  expect(route && `${route.application} ${route.kind}`).toBe(expected);
+});
+
+it('a context with an escaped slash wins over the shorter one that its text begins with; the root is one as well', () => {
+  const routes = new CometRoutes(['a', 'a%2Fb'], 'api/cometd', 'j_security_check');
+  expect(routes.find('POST', '/a%2Fb/api/cometd')).toEqual({ application: 'a%2Fb', kind: 'comet' });
+  const root = new CometRoutes([''], 'api/cometd', 'auth/login');
+  expect(root.find('POST', '/api/cometd/connect')).toEqual({ application: '', kind: 'comet' });
+  expect(root.find('POST', '/x/auth/login')).toEqual({ application: '', kind: 'login' });
 });

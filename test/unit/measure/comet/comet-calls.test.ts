@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
@@ -34,135 +34,128 @@ beforeEach(() => {
   traffic = started();
 });
 
-describe('a call', () => {
-  it('takes from its message to the answer with data, on whichever exchange that comes', () => {
-    const held = traffic.hold('a');
-    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
-    expect(traffic.counts()).toEqual({});
-    traffic.release(held, [rpcAnswer('7')], { afterMs: 30 });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(traffic.maxMsOf()).toBe(40);
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
-  });
+it('a call takes from its message to the answer with data, on whichever exchange that comes', () => {
+  const held = traffic.hold('a');
+  traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
+  expect(traffic.counts()).toEqual({});
+  traffic.release(held, [rpcAnswer('7')], { afterMs: 30 });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  expect(traffic.maxMsOf()).toBe(40);
+  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
+});
 
-  it('ends with its plain acknowledgement when no data follow in time', () => {
-    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
-    traffic.sweepAfter(testComet.ackWaitMs - 1);
-    expect(traffic.counts()).toEqual({});
-    traffic.sweepAfter(1);
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(traffic.maxMsOf()).toBe(10);
-  });
+it('a call ends with its plain acknowledgement when no data follow in time', () => {
+  traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
+  traffic.sweepAfter(testComet.ackWaitMs - 1);
+  expect(traffic.counts()).toEqual({});
+  traffic.sweepAfter(1);
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  expect(traffic.maxMsOf()).toBe(10);
+});
 
-  it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
-    traffic = slowTraffic('/slow');
-    const { clock } = traffic;
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    tunnel.client(rpcCall('7'));
-    tunnel.upstream(acknowledged('7'));
-    tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
-    clock.advanceMs(testComet.ackWaitMs - 50);
-    tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
-    tunnel.upstream(refused('7', '500::failed'));
-    clock.advanceMs(testComet.ackWaitMs);
-    traffic.recorder.sweep();
-    expect(traffic.counts()).toEqual({});
-    traffic.recorder.finish();
-    expect(traffic.counts()).toEqual(FAILED_ONCE);
-    expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
-  });
+it('a call is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
+  traffic = slowTraffic('/slow');
+  const { clock } = traffic;
+  const tunnel = traffic.webSocket();
+  tunnel.handshake('a');
+  tunnel.client(rpcCall('7'));
+  tunnel.upstream(acknowledged('7'));
+  tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
+  clock.advanceMs(testComet.ackWaitMs - 50);
+  tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
+  tunnel.upstream(refused('7', '500::failed'));
+  clock.advanceMs(testComet.ackWaitMs);
+  traffic.recorder.sweep();
+  expect(traffic.counts()).toEqual({});
+  traffic.recorder.finish();
+  expect(traffic.counts()).toEqual(FAILED_ONCE);
+  expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
+});
 
-  it('that is refused is an error', () => {
-    traffic.post([rpcCall('7')], [refused('7')]);
-    expect(traffic.counts()).toEqual(FAILED_ONCE);
-  });
+it('a call of an unknown name, refused as such, creates none', () => {
+  traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
+  expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
+  traffic.post([rpcCall('8')], [rpcAnswer('8')]);
+  traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
+  expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
+});
 
-  it('of an unknown name, refused as such, creates none', () => {
-    traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
-    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
-    traffic.post([rpcCall('8')], [rpcAnswer('8')]);
-    traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
-    expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
-  });
+it('a call whose answer’s data say failure, by a rule, is an error', () => {
+  const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
+  const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
+  traffic = started({ comet: { ...testComet, rules } });
+  const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
+  traffic.post([ask(1), ask(2)], []);
+  traffic.release(traffic.hold('a'), [
+    { channel: '/answers', data: { call: 2, error: 'no' } },
+    { channel: '/answers', data: { call: 1, error: null } },
+  ]);
+  expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.P': 2, 'rpc.errors': 1, 'rpc.P.errors': 1 });
+});
 
-  it('whose answer’s data say failure, by a rule, is an error', () => {
-    const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
-    const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
-    traffic = started({ comet: { ...testComet, rules } });
-    const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
-    traffic.post([ask(1), ask(2)], []);
-    traffic.release(traffic.hold('a'), [
-      { channel: '/answers', data: { call: 2, error: 'no' } },
-      { channel: '/answers', data: { call: 1, error: null } },
-    ]);
-    expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.P': 2, 'rpc.errors': 1, 'rpc.P.errors': 1 });
-  });
+it('a call that the upstream did not answer is an error without a duration', () => {
+  traffic.post([rpcCall('6')], [rpcAnswer('6')]);
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: FAILED });
+  expect(traffic.counts()).toEqual(FAILED_ONCE);
+});
 
-  it('that the upstream did not answer is an error without a duration', () => {
-    traffic.post([rpcCall('6')], [rpcAnswer('6')]);
-    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: FAILED });
-    expect(traffic.counts()).toEqual(FAILED_ONCE);
-  });
+it('a call that HTTP answers with an error has that status', () => {
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
+  traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
+  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+});
 
-  it('that HTTP answers with an error has that status', () => {
-    traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
-    traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
-    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
-  });
+it('a call of a client that did not wait for the response may be answered on another one', () => {
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
+  traffic.release(traffic.hold('a'), [rpcAnswer('7')]);
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+});
 
-  it('of a client that did not wait for the response may be answered on another one', () => {
-    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
-    traffic.release(traffic.hold('a'), [rpcAnswer('7')]);
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-  });
+it('a call of a client that leaves is neither answered nor an error', () => {
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
+  traffic.sweepAfter(GONE_MS);
+  expect(traffic.counts()).toEqual({});
+  expect(traffic.numbers.counts).toMatchObject({ timedOut: 0, abandoned: 1 });
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('of a client that leaves is neither answered nor an error', () => {
-    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
-    traffic.sweepAfter(GONE_MS);
-    expect(traffic.counts()).toEqual({});
-    expect(traffic.numbers.counts).toMatchObject({ timedOut: 0, abandoned: 1 });
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('a call whose answer its client did not take is aborted', () => {
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { messages: [rpcAnswer('7')], ending: CANCELLED });
+  expect(traffic.counts()).toEqual({});
+  expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
+});
 
-  it('whose answer its client did not take is aborted', () => {
-    traffic.endPost(traffic.beginPost([rpcCall('7')]), { messages: [rpcAnswer('7')], ending: CANCELLED });
-    expect(traffic.counts()).toEqual({});
-    expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
-  });
+it('a call of a WebSocket that is closed before the answer is aborted', () => {
+  const tunnel = traffic.webSocket();
+  tunnel.client({ channel: '/meta/connect', id: 'c', clientId: 'a' }, rpcCall('7'));
+  tunnel.close();
+  traffic.sweepAfter(testComet.callTimeoutMs);
+  expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
+});
 
-  it('of a WebSocket that is closed before the answer is aborted', () => {
-    const tunnel = traffic.webSocket();
-    tunnel.client({ channel: '/meta/connect', id: 'c', clientId: 'a' }, rpcCall('7'));
-    tunnel.close();
-    traffic.sweepAfter(testComet.callTimeoutMs);
-    expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
-  });
+it('a call without any answer for long has failed', () => {
+  const tunnel = traffic.webSocket();
+  tunnel.client(rpcCall('7'));
+  traffic.sweepAfter(testComet.callTimeoutMs);
+  expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+  expect(traffic.numbers.counts).toMatchObject({ timedOut: 1, abandoned: 0 });
+  tunnel.upstream(rpcAnswer('7'));
+  expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+});
 
-  it('without any answer for long has failed', () => {
-    const tunnel = traffic.webSocket();
-    tunnel.client(rpcCall('7'));
-    traffic.sweepAfter(testComet.callTimeoutMs);
-    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
-    expect(traffic.numbers.counts).toMatchObject({ timedOut: 1, abandoned: 0 });
-    tunnel.upstream(rpcAnswer('7'));
-    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
-  });
+it('a call is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
+  traffic.post([{ ...rpcCall('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
+  expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
+  expect(traffic.sessions()).toHaveLength(1);
+});
 
-  it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
-    traffic.post([{ ...rpcCall('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
-    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
-    expect(traffic.sessions()).toHaveLength(1);
-  });
-
-  it('beyond the bound is counted as untracked, and the others go on', () => {
-    traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
-    const tunnel = traffic.webSocket();
-    tunnel.client(rpcCall('1'), rpcCall('2'), rpcCall('3'));
-    tunnel.upstream(rpcAnswer('1'), rpcAnswer('2'), rpcAnswer('3'));
-    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
-    expect(traffic.numbers.untracked.calls).toBe(1);
-  });
+it('a call beyond the bound is counted as untracked, and the others go on', () => {
+  traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
+  const tunnel = traffic.webSocket();
+  tunnel.client(rpcCall('1'), rpcCall('2'), rpcCall('3'));
+  tunnel.upstream(rpcAnswer('1'), rpcAnswer('2'), rpcAnswer('3'));
+  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+  expect(traffic.numbers.untracked.calls).toBe(1);
 });
 
 it('a /meta/connect is never a call, and its hold ends with a delivery or without', () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { COMET, CometTraffic } from '../../../support/measure/comet/comet-traffic.ts';
 import { testComet } from '../../../support/wire/test-config.ts';
 
@@ -21,58 +21,56 @@ function unreadOf({ numbers }: CometTraffic): Record<string, number> {
   return Object.fromEntries(Object.entries(numbers.unread).filter(([, count]) => count > 0));
 }
 
-describe('monitorings', () => {
-  it('begin and end with what the server has accepted, by channel, several at a time', () => {
-    traffic.subscribe('a', [LEVEL, FLOW, '/chat']);
-    expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
-    expect(traffic.subscriptionsOf('H.Prítok')).toBe(1);
-    traffic.unsubscribe('a', FLOW);
-    expect(traffic.gauges()).toMatchObject({ monitored: 1, subscriptions: 1 });
-    expect(traffic.subscriptionsOf('H.Prítok')).toBe(0);
-  });
+it('monitorings begin and end with what the server has accepted, by channel, several at a time', () => {
+  traffic.subscribe('a', [LEVEL, FLOW, '/chat']);
+  expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
+  expect(traffic.subscriptionsOf('H.Prítok')).toBe(1);
+  traffic.unsubscribe('a', FLOW);
+  expect(traffic.gauges()).toMatchObject({ monitored: 1, subscriptions: 1 });
+  expect(traffic.subscriptionsOf('H.Prítok')).toBe(0);
+});
 
-  it('of two channels whose names are shown alike are two of one object, and end one by one', () => {
-    const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
-    traffic.subscribe('a', channels);
-    const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
-    for (const subscription of channels) {
-      traffic.unsubscribe('a', subscription);
-      counts.push(traffic.subscriptionsOf('H.\ufffdLevel'));
-    }
-    expect(counts).toEqual([2, 1, 0]);
-  });
+it('monitorings of two channels whose names are shown alike are two of one object, and end one by one', () => {
+  const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
+  traffic.subscribe('a', channels);
+  const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
+  for (const subscription of channels) {
+    traffic.unsubscribe('a', subscription);
+    counts.push(traffic.subscriptionsOf('H.\ufffdLevel'));
+  }
+  expect(counts).toEqual([2, 1, 0]);
+});
 
-  it('are one, however often the same client asks for it', () => {
-    traffic.subscribe('a', LEVEL);
-    traffic.subscribe('a', LEVEL);
-    traffic.handshake('b');
-    traffic.subscribe('b', LEVEL);
-    expect(traffic.subscriptionsOf('H.Level')).toBe(2);
-  });
+it('monitorings are one, however often the same client asks for it', () => {
+  traffic.subscribe('a', LEVEL);
+  traffic.subscribe('a', LEVEL);
+  traffic.handshake('b');
+  traffic.subscribe('b', LEVEL);
+  expect(traffic.subscriptionsOf('H.Level')).toBe(2);
+});
 
-  it('are none when the server refuses them, by channel or by message', () => {
-    const asked = { channel: '/meta/subscribe', id: 's', clientId: 'a', subscription: LEVEL };
-    traffic.ask(asked, {}, { successful: false, error: '403::denied' });
-    traffic.ask(said('subscribeObject'), {}, { successful: false });
-    expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
-  });
+it('monitorings are none when the server refuses them, by channel or by message', () => {
+  const asked = { channel: '/meta/subscribe', id: 's', clientId: 'a', subscription: LEVEL };
+  traffic.ask(asked, {}, { successful: false, error: '403::denied' });
+  traffic.ask(said('subscribeObject'), {}, { successful: false });
+  expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
+});
 
-  it('begin and end by message, too, and belong to their session', () => {
-    traffic.ask(said('subscribeObject'));
-    expect(traffic.subscriptionsOf('H.Level')).toBe(1);
-    const session = traffic.application().sessions.find(traffic.onlySession().id);
-    expect(session?.statistics.object.metrics().counters.get('object.H.Level.subscriptions')?.count).toBe(1);
-    traffic.ask(said('unSubscribeObject'));
-    expect(traffic.subscriptionsOf('H.Level')).toBe(0);
-  });
+it('monitorings begin and end by message, too, and belong to their session', () => {
+  traffic.ask(said('subscribeObject'));
+  expect(traffic.subscriptionsOf('H.Level')).toBe(1);
+  const session = traffic.application().sessions.find(traffic.onlySession().id);
+  expect(session?.statistics.object.metrics().counters.get('object.H.Level.subscriptions')?.count).toBe(1);
+  traffic.ask(said('unSubscribeObject'));
+  expect(traffic.subscriptionsOf('H.Level')).toBe(0);
+});
 
-  it('beyond the bound are counted as untracked', () => {
-    traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
-    traffic.handshake('a');
-    traffic.subscribe('a', ['/d2/object/O1', '/d2/object/O2', '/d2/object/O3']);
-    expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
-    expect(traffic.numbers.untracked.subscriptions).toBe(1);
-  });
+it('monitorings beyond the bound are counted as untracked', () => {
+  traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
+  traffic.handshake('a');
+  traffic.subscribe('a', ['/d2/object/O1', '/d2/object/O2', '/d2/object/O3']);
+  expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
+  expect(traffic.numbers.untracked.subscriptions).toBe(1);
 });
 
 it('received values are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {

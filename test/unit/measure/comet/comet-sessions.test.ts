@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../support/measure/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
@@ -58,11 +58,6 @@ it('a session begins once for each login: another user on the same cookie begins
   expect(traffic.created).toBe(2);
 });
 
-it('a session begins over WebSocket', () => {
-  traffic.webSocket({ cookie: 'one' }).handshake('a');
-  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
-});
-
 it('the user is shown although the login came behind the handshake', () => {
   traffic.handshake('a', { cookie: 'one' });
   traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
@@ -82,13 +77,6 @@ it('client activity is what the client asks for, and neither heartbeats nor what
   expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
 });
 
-it('client activity counts REST calls on the login’s cookie', () => {
-  traffic.login('anna', { cookie: 'one' });
-  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
-  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
-  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
-});
-
 it('client activity that is missing for long ends the session, with its monitorings, although its connection is held', () => {
   traffic.handshake('a');
   traffic.subscribe('a', OBJECT);
@@ -101,98 +89,96 @@ it('client activity that is missing for long ends the session, with its monitori
   expect(traffic.sessions()).toHaveLength(1);
 });
 
-describe('a session ends', () => {
-  it('at the logout, however many tabs there are', () => {
-    traffic.login('anna', { cookie: 'one' });
-    for (const tab of ['a', 'b']) {
-      traffic.handshake(tab, { cookie: 'one' });
-      traffic.subscribe(tab, OBJECT, { cookie: 'one' });
-    }
-    const held = traffic.hold('a', { cookie: 'one' });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 2 });
-    traffic.send({ line: LOGOUT, fields: { cookie: 'JSESSIONID=one' } });
-    expect(traffic.gauges()).toEqual(NOTHING);
-    // The server lets go of the connect, which says nothing of a client that was there before the sidecar.
-    traffic.release(held, [], { afterMs: 10 });
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.numbers.counts.adopted).toBe(0);
-  });
+it('a session ends at the logout, however many tabs there are', () => {
+  traffic.login('anna', { cookie: 'one' });
+  for (const tab of ['a', 'b']) {
+    traffic.handshake(tab, { cookie: 'one' });
+    traffic.subscribe(tab, OBJECT, { cookie: 'one' });
+  }
+  const held = traffic.hold('a', { cookie: 'one' });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 2 });
+  traffic.send({ line: LOGOUT, fields: { cookie: 'JSESSIONID=one' } });
+  expect(traffic.gauges()).toEqual(NOTHING);
+  // The server lets go of the connect, which says nothing of a client that was there before the sidecar.
+  traffic.release(held, [], { afterMs: 10 });
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.numbers.counts.adopted).toBe(0);
+});
 
-  it('at once with /meta/disconnect where no cookie ties it to more', () => {
-    traffic.handshake('a');
-    traffic.subscribe('a', OBJECT);
-    traffic.disconnect('a');
-    expect(traffic.gauges()).toEqual(NOTHING);
-  });
+it('a session ends at once with /meta/disconnect where no cookie ties it to more', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  traffic.disconnect('a');
+  expect(traffic.gauges()).toEqual(NOTHING);
+});
 
-  it('some time after the last /meta/disconnect on its cookie, unless a client is back', () => {
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.handshake('b', { cookie: 'one' });
-    const held = traffic.hold('b', { cookie: 'one' });
-    traffic.subscribe('a', OBJECT, { cookie: 'one' });
-    traffic.disconnect('a', { cookie: 'one' });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
-    traffic.release(held);
-    traffic.disconnect('b', { cookie: 'one' });
-    traffic.clock.advanceMs(GONE_MS - 1);
-    expect(traffic.sessions()).toHaveLength(1);
-    traffic.handshake('c', { cookie: 'one' });
-    const again = traffic.hold('c', { cookie: 'one' });
-    traffic.sweepAfter(GONE_MS * 2);
-    expect(traffic.sessions()).toHaveLength(1);
-    traffic.release(again);
-    traffic.disconnect('c', { cookie: 'one' });
-    traffic.clock.advanceMs(GONE_MS);
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('a session ends some time after the last /meta/disconnect on its cookie, unless a client is back', () => {
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.handshake('b', { cookie: 'one' });
+  const held = traffic.hold('b', { cookie: 'one' });
+  traffic.subscribe('a', OBJECT, { cookie: 'one' });
+  traffic.disconnect('a', { cookie: 'one' });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
+  traffic.release(held);
+  traffic.disconnect('b', { cookie: 'one' });
+  traffic.clock.advanceMs(GONE_MS - 1);
+  expect(traffic.sessions()).toHaveLength(1);
+  traffic.handshake('c', { cookie: 'one' });
+  const again = traffic.hold('c', { cookie: 'one' });
+  traffic.sweepAfter(GONE_MS * 2);
+  expect(traffic.sessions()).toHaveLength(1);
+  traffic.release(again);
+  traffic.disconnect('c', { cookie: 'one' });
+  traffic.clock.advanceMs(GONE_MS);
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it.each([
-    ['with', { cookie: 'one' }],
-    ['without', {}],
-  ])('some time after its last WebSocket %s a cookie was closed without a word', (_how, sender) => {
-    const tunnel = traffic.webSocket(sender);
-    tunnel.handshake('a');
-    tunnel.subscribe('a', OBJECT);
-    traffic.sweepAfter(GONE_MS * 2);
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-    tunnel.close();
-    traffic.sweepAfter(GONE_MS - 1);
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-    traffic.sweepAfter(1);
-    expect(traffic.gauges()).toEqual(NOTHING);
-  });
+it.each([
+  ['with', { cookie: 'one' }],
+  ['without', {}],
+])('a session ends some time after its last WebSocket %s a cookie was closed without a word', (_how, sender) => {
+  const tunnel = traffic.webSocket(sender);
+  tunnel.handshake('a');
+  tunnel.subscribe('a', OBJECT);
+  traffic.sweepAfter(GONE_MS * 2);
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+  tunnel.close();
+  traffic.sweepAfter(GONE_MS - 1);
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+  traffic.sweepAfter(1);
+  expect(traffic.gauges()).toEqual(NOTHING);
+});
 
-  it('not when its client comes back over another WebSocket', () => {
-    const first = traffic.webSocket();
-    first.handshake('a');
-    first.close();
-    traffic.clock.advanceMs(GONE_MS - 1);
-    const second = traffic.webSocket();
-    second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
-    traffic.sweepAfter(GONE_MS * 2);
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('a session does not end when its client comes back over another WebSocket', () => {
+  const first = traffic.webSocket();
+  first.handshake('a');
+  first.close();
+  traffic.clock.advanceMs(GONE_MS - 1);
+  const second = traffic.webSocket();
+  second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
+  traffic.sweepAfter(GONE_MS * 2);
+  expect(traffic.sessions()).toHaveLength(1);
+});
 
-  it('not when its client goes on over WebSocket after long-polling: it is one session with all its counts', () => {
-    traffic.handshake('a');
-    traffic.subscribe('a', OBJECT);
-    const tunnel = traffic.webSocket();
-    tunnel.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
-    tunnel.upstream({ channel: '/meta/connect', id: '3', successful: true }, { channel: OBJECT, data: 1 });
-    traffic.sweepAfter(GONE_MS * 2);
-    const { connectionType, counts } = traffic.onlySession();
-    expect([connectionType, counts['object.newValues']]).toEqual(['COMET_WEBSOCKET', 1]);
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-  });
+it('a session does not end when its client goes on over WebSocket after long-polling: it is one session with all its counts', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  const tunnel = traffic.webSocket();
+  tunnel.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
+  tunnel.upstream({ channel: '/meta/connect', id: '3', successful: true }, { channel: OBJECT, data: 1 });
+  traffic.sweepAfter(GONE_MS * 2);
+  const { connectionType, counts } = traffic.onlySession();
+  expect([connectionType, counts['object.newValues']]).toEqual(['COMET_WEBSOCKET', 1]);
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+});
 
-  it('when the server says 402 to its only client', () => {
-    traffic.handshake('a');
-    traffic.subscribe('a', OBJECT);
-    const unknown = { channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' };
-    traffic.endPost(traffic.hold('a'), { messages: [unknown] });
-    expect(traffic.gauges()).toEqual(NOTHING);
-    expect(traffic.numbers.counts.unknownClients).toBe(1);
-  });
+it('a session ends when the server says 402 to its only client', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  const unknown = { channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' };
+  traffic.endPost(traffic.hold('a'), { messages: [unknown] });
+  expect(traffic.gauges()).toEqual(NOTHING);
+  expect(traffic.numbers.counts.unknownClients).toBe(1);
 });
 
 it('a client that was there before the sidecar is shown with its first answered heartbeat, and not counted as created', () => {

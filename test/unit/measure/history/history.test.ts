@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import { usedBytes } from '../../../support/garbage.ts';
 import { available, createSources } from '../../../support/measure/history/sources.ts';
@@ -21,145 +21,143 @@ function started(options?: Parameters<typeof createSources>[0]) {
   return { ...sources, sources, history, step };
 }
 
-describe('the history', () => {
-  it('has the counts of each step, and current values at its end', () => {
-    const { history, step, statistics, counts, sessions, sources, clock } = started();
-    statistics.rpc.recordAnswered('E.Demo.Run', 200, 20 * MS);
-    statistics.rpc.recordAnswered('E.Demo.Run', 500, 40 * MS);
-    statistics.rpc.recordFailed('E.Demo.Run');
-    statistics.sba.recordAnswered('E.Demo.Run', 200, 2_000 * MS);
-    statistics.object.recordValue('H.Level');
-    statistics.object.recordValue('H.Level');
-    // Of an object: no call.
-    Object.assign(counts.aborted, { rpc: 2, sba: 1, object: 4 });
-    Object.assign(counts.unanswered, { rpc: 1, sba: 1, object: 4 });
-    counts.comet.holds.now = 7;
-    sessions.size = 3;
-    sources.jvm.state = available({
-      heap: { used: 900 },
-      pools: new Map([['G1 Old Gen', { usedAfterGc: 500 }]]),
-      collectors: new Map([['G1 Young Generation', { count: 1, timeMs: 10 }]]),
-    });
-    const times = { beganNs: 0, endedNs: 2 * MS, durationNs: MS, clientWaitNs: MS / 2, firstByteNs: 0 };
-    sources.totals.ended('rpc', 'aborted', times);
-    step();
-    const [point] = history.points('smartWeb');
-    const slow = expect.closeTo(0.04, 3);
-    expect(point).toEqual({
-      ...{ seq: 1, epochMs: clock.epochMs(), seconds: 5 },
-      rpc: { count: 2, errors: 2, p50: expect.closeTo(0.02, 3), p95: slow, p99: slow },
-      sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
-      ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
-      ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null, busyThreads: null, cores: null },
-      times: { ended: 1, durationS: 0.001, clientWaitS: 0.000_5 },
-    });
-    step();
-    const [, next] = history.points('smartWeb');
-    expect(next).toMatchObject({
-      rpc: { count: 0, errors: 0, p50: null, p95: null, p99: null },
-      sba: { count: 0, p99: null },
-      times: { ended: 0, durationS: 0, clientWaitS: 0 },
-      ...{ values: 0, aborted: 0, unanswered: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
-    });
+it('the history has the counts of each step, and current values at its end', () => {
+  const { history, step, statistics, counts, sessions, sources, clock } = started();
+  statistics.rpc.recordAnswered('E.Demo.Run', 200, 20 * MS);
+  statistics.rpc.recordAnswered('E.Demo.Run', 500, 40 * MS);
+  statistics.rpc.recordFailed('E.Demo.Run');
+  statistics.sba.recordAnswered('E.Demo.Run', 200, 2_000 * MS);
+  statistics.object.recordValue('H.Level');
+  statistics.object.recordValue('H.Level');
+  // Of an object: no call.
+  Object.assign(counts.aborted, { rpc: 2, sba: 1, object: 4 });
+  Object.assign(counts.unanswered, { rpc: 1, sba: 1, object: 4 });
+  counts.comet.holds.now = 7;
+  sessions.size = 3;
+  sources.jvm.state = available({
+    heap: { used: 900 },
+    pools: new Map([['G1 Old Gen', { usedAfterGc: 500 }]]),
+    collectors: new Map([['G1 Young Generation', { count: 1, timeMs: 10 }]]),
   });
-
-  it('does not count what existed before it', () => {
-    const sources = createSources();
-    sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
-    sources.statistics.object.recordValue('H.Level');
-    sources.counts.aborted.rpc = 5;
-    sources.counts.unanswered.sba = 6;
-    const history = new History(sources, sources.clock);
-    for (let i = 0; i < 5; i += 1) {
-      sources.clock.advanceMs(5_000);
-      history.sample();
-    }
-    const [point] = history.points('smartWeb');
-    expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0, unanswered: 0 });
-    expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
+  const times = { beganNs: 0, endedNs: 2 * MS, durationNs: MS, clientWaitNs: MS / 2, firstByteNs: 0 };
+  sources.totals.ended('rpc', 'aborted', times);
+  step();
+  const [point] = history.points('smartWeb');
+  const slow = expect.closeTo(0.04, 3);
+  expect(point).toEqual({
+    ...{ seq: 1, epochMs: clock.epochMs(), seconds: 5 },
+    rpc: { count: 2, errors: 2, p50: expect.closeTo(0.02, 3), p95: slow, p99: slow },
+    sba: { count: 1, errors: 0, p50: expect.closeTo(2, 1), p95: expect.closeTo(2, 1), p99: expect.closeTo(2, 1) },
+    ...{ values: 2, aborted: 3, unanswered: 2, sessions: 3, holds: 7 },
+    ...{ heapUsed: 900, heapAfterGc: 500, gcPauseMs: null, busyThreads: null, cores: null },
+    times: { ended: 1, durationS: 0.001, clientWaitS: 0.000_5 },
   });
-
-  it('keeps 720 steps, each with what was counted in it', () => {
-    const { history, step, statistics } = started();
-    for (let seq = 1; seq <= 1_000; seq += 1) {
-      for (let call = 0; call < seq % 3; call += 1) statistics.rpc.recordAnswered('E.Demo.Run', 200, seq * MS);
-      step();
-    }
-    const points = [...history.points('smartWeb')];
-    expect(points).toHaveLength(720);
-    expect(points.map(({ seq }) => seq)).toEqual(Array.from({ length: 720 }, (_, i) => 281 + i));
-    for (const { seq, rpc } of points) {
-      expect(rpc.count).toBe(seq % 3);
-      if (rpc.p50 !== null) expect(rpc.p50 / (seq / 1_000)).toBeCloseTo(1, 2);
-    }
+  step();
+  const [, next] = history.points('smartWeb');
+  expect(next).toMatchObject({
+    rpc: { count: 0, errors: 0, p50: null, p95: null, p99: null },
+    sba: { count: 0, p99: null },
+    times: { ended: 0, durationS: 0, clientWaitS: 0 },
+    ...{ values: 0, aborted: 0, unanswered: 0, sessions: 3, holds: 7, gcPauseMs: 0 },
   });
+});
 
-  it('gives later steps only, and all steps to a reader of an earlier process', () => {
-    const { history, step } = started();
-    for (let i = 0; i < 10; i += 1) step();
-    const since = (seq: number) => [...history.points('smartWeb', seq)].map((point) => point.seq);
-    expect(since(7)).toEqual([8, 9, 10]);
-    expect(since(10)).toEqual([]);
-    expect(since(11)).toHaveLength(10);
-    expect([...history.points('none')]).toEqual([]);
-  });
-
-  it('a slow read has the steps of its beginning', () => {
-    const { history, step } = started();
-    for (let i = 0; i < 720; i += 1) step();
-    const seen: number[] = [];
-    for (const { seq } of history.points('smartWeb')) {
-      seen.push(seq);
-      if (seq === 3) for (let i = 0; i < 10; i += 1) step();
-    }
-    expect(seen).toEqual(Array.from({ length: 720 }, (_, i) => 1 + i));
-  });
-
-  it('has the real length of each step, and no step without elapsed time', () => {
-    const { history, step } = started();
-    for (const ms of [0, 5_003, 0, 65_000]) step(ms);
-    expect(history.points('smartWeb').map(({ seq, seconds }) => [seq, seconds])).toEqual([
-      [1, 5.003],
-      [2, 65],
-    ]);
-  });
-
-  it('ends a step every 5 s from its start to its stop, by a timer that keeps no process alive', () => {
-    vi.useFakeTimers();
-    const { history, clock } = started();
-    const guarded: string[] = [];
-    const tick = (ms: number) => {
-      clock.advanceMs(ms);
-      vi.advanceTimersByTime(ms);
-    };
-    const timers = vi.spyOn(globalThis, 'setTimeout');
-    history.start((work) => {
-      guarded.push('guarded');
-      work();
-    });
-    expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
-    for (let i = 0; i < 11; i += 1) tick(1_000);
-    expect([history.seq, guarded.length]).toEqual([2, 2]);
-    history.stop();
-    for (let i = 0; i < 11; i += 1) tick(1_000);
-    expect(history.seq).toBe(2);
-  });
-
-  it('keeps applications apart', () => {
-    const [first, second] = [createSources(), createSources()];
-    const other = {
-      name: 'other',
-      statistics: second.statistics,
-      sessions: { size: 9, created: { count: 0 } },
-      totals: second.totals,
-    };
-    const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
-    second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
-    first.clock.advanceMs(5_000);
+it('the history does not count what existed before it', () => {
+  const sources = createSources();
+  sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
+  sources.statistics.object.recordValue('H.Level');
+  sources.counts.aborted.rpc = 5;
+  sources.counts.unanswered.sba = 6;
+  const history = new History(sources, sources.clock);
+  for (let i = 0; i < 5; i += 1) {
+    sources.clock.advanceMs(5_000);
     history.sample();
-    expect([...history.points('smartWeb')]).toMatchObject([{ rpc: { count: 0 }, sessions: 0 }]);
-    expect([...history.points('other')]).toMatchObject([{ rpc: { count: 1 }, sessions: 9 }]);
+  }
+  const [point] = history.points('smartWeb');
+  expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0, unanswered: 0 });
+  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
+});
+
+it('the history keeps 720 steps, each with what was counted in it', () => {
+  const { history, step, statistics } = started();
+  for (let seq = 1; seq <= 1_000; seq += 1) {
+    for (let call = 0; call < seq % 3; call += 1) statistics.rpc.recordAnswered('E.Demo.Run', 200, seq * MS);
+    step();
+  }
+  const points = [...history.points('smartWeb')];
+  expect(points).toHaveLength(720);
+  expect(points.map(({ seq }) => seq)).toEqual(Array.from({ length: 720 }, (_, i) => 281 + i));
+  for (const { seq, rpc } of points) {
+    expect(rpc.count).toBe(seq % 3);
+    if (rpc.p50 !== null) expect(rpc.p50 / (seq / 1_000)).toBeCloseTo(1, 2);
+  }
+});
+
+it('the history gives later steps only, and all steps to a reader of an earlier process', () => {
+  const { history, step } = started();
+  for (let i = 0; i < 10; i += 1) step();
+  const since = (seq: number) => [...history.points('smartWeb', seq)].map((point) => point.seq);
+  expect(since(7)).toEqual([8, 9, 10]);
+  expect(since(10)).toEqual([]);
+  expect(since(11)).toHaveLength(10);
+  expect([...history.points('none')]).toEqual([]);
+});
+
+it('a slow read of the history has the steps of its beginning', () => {
+  const { history, step } = started();
+  for (let i = 0; i < 720; i += 1) step();
+  const seen: number[] = [];
+  for (const { seq } of history.points('smartWeb')) {
+    seen.push(seq);
+    if (seq === 3) for (let i = 0; i < 10; i += 1) step();
+  }
+  expect(seen).toEqual(Array.from({ length: 720 }, (_, i) => 1 + i));
+});
+
+it('the history has the real length of each step, and no step without elapsed time', () => {
+  const { history, step } = started();
+  for (const ms of [0, 5_003, 0, 65_000]) step(ms);
+  expect(history.points('smartWeb').map(({ seq, seconds }) => [seq, seconds])).toEqual([
+    [1, 5.003],
+    [2, 65],
+  ]);
+});
+
+it('the history ends a step every 5 s from its start to its stop, by a timer that keeps no process alive', () => {
+  vi.useFakeTimers();
+  const { history, clock } = started();
+  const guarded: string[] = [];
+  const tick = (ms: number) => {
+    clock.advanceMs(ms);
+    vi.advanceTimersByTime(ms);
+  };
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  history.start((work) => {
+    guarded.push('guarded');
+    work();
   });
+  expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
+  for (let i = 0; i < 11; i += 1) tick(1_000);
+  expect([history.seq, guarded.length]).toEqual([2, 2]);
+  history.stop();
+  for (let i = 0; i < 11; i += 1) tick(1_000);
+  expect(history.seq).toBe(2);
+});
+
+it('the history keeps applications apart', () => {
+  const [first, second] = [createSources(), createSources()];
+  const other = {
+    name: 'other',
+    statistics: second.statistics,
+    sessions: { size: 9, created: { count: 0 } },
+    totals: second.totals,
+  };
+  const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
+  second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
+  first.clock.advanceMs(5_000);
+  history.sample();
+  expect([...history.points('smartWeb')]).toMatchObject([{ rpc: { count: 0 }, sessions: 0 }]);
+  expect([...history.points('other')]).toMatchObject([{ rpc: { count: 1 }, sessions: 9 }]);
 });
 
 it('the line of a name has its calls of each of the last 12 x 25 s, oldest first', () => {

@@ -1,5 +1,5 @@
 /** What is kept of each name for an hour: sums, percentiles, bounds, and names that give way. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S } from '../../../../src/base/clock.ts';
 import { MinuteRecord, type NameMinute } from '../../../../src/measure/history/minute-record.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
@@ -25,8 +25,9 @@ function percentile(values: readonly number[], permille: number): number {
   return sorted[Math.ceil((permille * sorted.length) / 1_000) - 1] ?? 0;
 }
 
-describe('the record of minutes', () => {
-  it.each([1, 2, 3])('has the counts of any calls exactly, and percentiles within 1 % (seed %i)', (seed) => {
+it.each([1, 2, 3])(
+  'the record of minutes has the counts of any calls exactly, and percentiles within 1 % (seed %i)',
+  (seed) => {
     const chance = new Random(seed);
     const random = () => chance.next();
     const { statistics, record } = start();
@@ -71,66 +72,64 @@ describe('the record of minutes', () => {
       expect(max).toBeCloseTo(Math.max(...durations), 9);
       expect(heat.reduce((a, b) => a + b)).toBe(durations.length);
     }
-  });
+  },
+);
 
-  it('shows the running minute last', () => {
-    const { statistics, record } = start();
-    statistics.rpc.recordAnswered('E.A', 503, 7 * NS_PER_MS);
+it('the record of minutes shows the running minute last', () => {
+  const { statistics, record } = start();
+  statistics.rpc.recordAnswered('E.A', 503, 7 * NS_PER_MS);
+  statistics.object.recordValue('H.A');
+  statistics.object.recordValue('H.A');
+  expect(record.of('rpc', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 1, max: 0.007 }]);
+  expect(record.of('object', 'H.A', RUNNING)).toMatchObject([{ ...RUNNING, values: 2 }]);
+  expect(record.of('sba', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 0, max: null }]);
+});
+
+it('the record of minutes keeps an hour, and 16 MiB at most: then the oldest minutes go, and are counted', () => {
+  const { statistics, record } = start();
+  for (let minute = 1; minute <= 70; minute += 1) {
     statistics.object.recordValue('H.A');
-    statistics.object.recordValue('H.A');
-    expect(record.of('rpc', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 1, max: 0.007 }]);
-    expect(record.of('object', 'H.A', RUNNING)).toMatchObject([{ ...RUNNING, values: 2 }]);
-    expect(record.of('sba', 'E.A', RUNNING)).toMatchObject([{ ...RUNNING, ok: 0, errors: 0, max: null }]);
-  });
-
-  it('keeps an hour, and 16 MiB at most: then the oldest minutes go, and are counted', () => {
-    const { statistics, record } = start();
-    for (let minute = 1; minute <= 70; minute += 1) {
-      statistics.object.recordValue('H.A');
-      record.take({ epochMs: minute, seconds: 60 });
-    }
-    const kept = record.of('object', 'H.A', RUNNING);
-    expect([kept.length, kept[0]?.epochMs, sum(kept, 'values'), record.dropped]).toEqual([61, 11, 60, 0]);
-    for (let minute = 1; minute <= 10; minute += 1) {
-      for (let name = 0; name < 4_000; name += 1) {
-        for (let call = 1; call <= 90; call += 1) {
-          statistics.rpc.recordAnswered(`E.N${name}`, 200, 1.05 ** call * NS_PER_MS);
-        }
+    record.take({ epochMs: minute, seconds: 60 });
+  }
+  const kept = record.of('object', 'H.A', RUNNING);
+  expect([kept.length, kept[0]?.epochMs, sum(kept, 'values'), record.dropped]).toEqual([61, 11, 60, 0]);
+  for (let minute = 1; minute <= 10; minute += 1) {
+    for (let name = 0; name < 4_000; name += 1) {
+      for (let call = 1; call <= 90; call += 1) {
+        statistics.rpc.recordAnswered(`E.N${name}`, 200, 1.05 ** call * NS_PER_MS);
       }
-      record.take({ epochMs: 100 + minute, seconds: 60 });
-      expect(record.bytes).toBeLessThanOrEqual(16 * 1_024 * 1_024);
     }
-    expect(record.dropped).toBeGreaterThan(50);
-    expect(sum(record.of('rpc', 'E.N7', RUNNING), 'ok') % 90).toBe(0);
-  });
+    record.take({ epochMs: 100 + minute, seconds: 60 });
+    expect(record.bytes).toBeLessThanOrEqual(16 * 1_024 * 1_024);
+  }
+  expect(record.dropped).toBeGreaterThan(50);
+  expect(sum(record.of('rpc', 'E.N7', RUNNING), 'ok') % 90).toBe(0);
+});
 
-  it('has one row for all names without a place, however many and long they are', () => {
-    const { statistics, record } = start({ maxNames: { rpc: 2_000, sba: 1, object: 1 } });
-    const added: number[] = [];
-    for (let minute = 1; minute <= 5; minute += 1) {
-      for (let name = 0; name < 2_000; name += 1) {
-        const status = name % 2 === 0 ? 500 : 200;
-        statistics.rpc.recordAnswered(`${'x'.repeat(500)}${minute}.${name}`, status, NS_PER_MS);
-      }
-      const before = record.bytes;
-      record.take({ epochMs: minute, seconds: 60 });
-      added.push(record.bytes - before);
+it('the record of minutes has one row for all names without a place, however many and long they are', () => {
+  const { statistics, record } = start({ maxNames: { rpc: 2_000, sba: 1, object: 1 } });
+  const added: number[] = [];
+  for (let minute = 1; minute <= 5; minute += 1) {
+    for (let name = 0; name < 2_000; name += 1) {
+      const status = name % 2 === 0 ? 500 : 200;
+      statistics.rpc.recordAnswered(`${'x'.repeat(500)}${minute}.${name}`, status, NS_PER_MS);
     }
-    expect(added[0]).toBeGreaterThan(50_000);
-    // Names that only failed give way once.
-    expect(Math.max(...added.slice(2))).toBeLessThan(200);
-    expect(record.of('rpc', '(other)', RUNNING).at(-2)).toMatchObject({ ok: 1_000, errors: 1_000 });
-  });
+    const before = record.bytes;
+    record.take({ epochMs: minute, seconds: 60 });
+    added.push(record.bytes - before);
+  }
+  expect(added[0]).toBeGreaterThan(50_000);
+  // Names that only failed give way once.
+  expect(Math.max(...added.slice(2))).toBeLessThan(200);
+  expect(record.of('rpc', '(other)', RUNNING).at(-2)).toMatchObject({ ok: 1_000, errors: 1_000 });
+});
 
-  it('loses no call of a name that gives way to another', () => {
-    const { statistics, record } = start({ maxNames: { rpc: 2, sba: 1, object: 1 } });
-    for (const name of ['E.Fails', 'E.Fails too']) statistics.rpc.recordAnswered(name, 500, NS_PER_MS);
-    for (const name of ['E.A', 'E.B', 'E.C']) statistics.rpc.recordAnswered(name, 200, NS_PER_MS);
-    record.take({ epochMs: 1, seconds: 60 });
-    const all = ['(other)', ...statistics.rpc.countsByName.keys()].filter(
-      (name, at, names) => names.indexOf(name) === at,
-    );
-    const minutes = all.map((name) => record.of('rpc', name, RUNNING)[0] as NameMinute);
-    expect([sum(minutes, 'ok'), sum(minutes, 'errors')]).toEqual([3, 2]);
-  });
+it('the record of minutes loses no call of a name that gives way to another', () => {
+  const { statistics, record } = start({ maxNames: { rpc: 2, sba: 1, object: 1 } });
+  for (const name of ['E.Fails', 'E.Fails too']) statistics.rpc.recordAnswered(name, 500, NS_PER_MS);
+  for (const name of ['E.A', 'E.B', 'E.C']) statistics.rpc.recordAnswered(name, 200, NS_PER_MS);
+  record.take({ epochMs: 1, seconds: 60 });
+  const all = new Set(['(other)', ...statistics.rpc.countsByName.keys()]);
+  const minutes = [...all].map((name) => record.of('rpc', name, RUNNING)[0] as NameMinute);
+  expect([sum(minutes, 'ok'), sum(minutes, 'errors')]).toEqual([3, 2]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { CallObserver, EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { CometTraffic, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
@@ -24,105 +24,103 @@ function observed<T extends Traffic>(traffic: T, wants: Partial<Noting> = {}) {
   return { traffic, observer, calls: observer.calls };
 }
 
-describe('an observer of calls', () => {
-  it('is told all of a call over REST, with the session that it began', () => {
-    const { traffic, calls } = observed(new Traffic());
-    traffic.send({ line: RPC, user: 'anna', fields: { traceparent: TRACEPARENT } }, { afterMs: 25, status: 201 });
-    const [call] = calls;
-    expect(call).toMatchObject({
-      ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
-      ...{ status: 201, outcome: 'answered', errorCode: undefined, remoteAddress: '10.0.0.7' },
-      ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
-    });
-    expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
+it('an observer of calls is told all of a call over REST, with the session that it began', () => {
+  const { traffic, calls } = observed(new Traffic());
+  traffic.send({ line: RPC, user: 'anna', fields: { traceparent: TRACEPARENT } }, { afterMs: 25, status: 201 });
+  const [call] = calls;
+  expect(call).toMatchObject({
+    ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
+    ...{ status: 201, outcome: 'answered', errorCode: undefined, remoteAddress: '10.0.0.7' },
+    ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
   });
+  expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
+});
 
-  it('is told how calls ended, as they are counted', () => {
-    const { traffic, calls } = observed(new Traffic());
-    traffic.send({ line: RPC }, { ending: FAILED });
-    traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
-    traffic.send({ line: RPC }, { status: 503 });
-    expect(calls).toMatchObject([
-      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
-      { outcome: 'aborted', status: 200, errorCode: undefined },
-      { outcome: 'answered', status: 503 },
-    ]);
-  });
+it('an observer of calls is told how calls ended, as they are counted', () => {
+  const { traffic, calls } = observed(new Traffic());
+  traffic.send({ line: RPC }, { ending: FAILED });
+  traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
+  traffic.send({ line: RPC }, { status: 503 });
+  expect(calls).toMatchObject([
+    { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
+    { outcome: 'aborted', status: 200, errorCode: undefined },
+    { outcome: 'answered', status: 503 },
+  ]);
+});
 
-  it('is told of every kind, of a logout with the session that it ended', () => {
-    const { traffic, calls } = observed(new Traffic());
-    traffic.send({ line: LOGIN, user: 'anna' });
-    traffic.send({ line: `GET ${BASE}/d2/object/M.Level`, user: 'anna' });
-    traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload`, user: 'anna' });
-    traffic.send({ line: LOGOUT, user: 'anna' });
-    const { id = 'none' } = calls[0]?.session ?? {};
-    const told = calls.map(({ kind, name }) => `${kind} ${name}`);
-    expect(told).toEqual(['session login', 'object M.Level', 'sba E.Files.Upload', 'session logout']);
-    expect(calls.every(({ session }) => session?.id === id)).toBe(true);
-  });
+it('an observer of calls is told of every kind, of a logout with the session that it ended', () => {
+  const { traffic, calls } = observed(new Traffic());
+  traffic.send({ line: LOGIN, user: 'anna' });
+  traffic.send({ line: `GET ${BASE}/d2/object/M.Level`, user: 'anna' });
+  traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload`, user: 'anna' });
+  traffic.send({ line: LOGOUT, user: 'anna' });
+  const { id = 'none' } = calls[0]?.session ?? {};
+  const told = calls.map(({ kind, name }) => `${kind} ${name}`);
+  expect(told).toEqual(['session login', 'object M.Level', 'sba E.Files.Upload', 'session logout']);
+  expect(calls.every(({ session }) => session?.id === id)).toBe(true);
+});
 
-  it('is not told whose a call is that the server did not accept', () => {
-    const { traffic, calls } = observed(new Traffic());
-    traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { status: 401 });
-    expect(calls).toMatchObject([{ status: 401, session: undefined }]);
-  });
+it('an observer of calls is not told whose a call is that the server did not accept', () => {
+  const { traffic, calls } = observed(new Traffic());
+  traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { status: 401 });
+  expect(calls).toMatchObject([{ status: 401, session: undefined }]);
+});
 
-  it('is told of what is no call only when it wants that', () => {
-    const { traffic, calls } = observed(new Traffic());
-    const others = Object.assign(new Noting(), { wantsOthers: true });
-    traffic.recorder.observers.add(others);
-    traffic.send({ line: 'GET /smartWeb/index.html?token=s3cr3t' });
-    traffic.send({ line: RPC });
-    expect(calls.map(({ kind }) => kind)).toEqual(['rpc']);
-    expect(others.calls).toMatchObject([
-      { kind: 'other', name: '', application: undefined, method: 'GET', status: 200 },
-      { kind: 'rpc' },
-    ]);
-  });
+it('an observer of calls is told of what is no call only when it wants that', () => {
+  const { traffic, calls } = observed(new Traffic());
+  const others = Object.assign(new Noting(), { wantsOthers: true });
+  traffic.recorder.observers.add(others);
+  traffic.send({ line: 'GET /smartWeb/index.html?token=s3cr3t' });
+  traffic.send({ line: RPC });
+  expect(calls.map(({ kind }) => kind)).toEqual(['rpc']);
+  expect(others.calls).toMatchObject([
+    { kind: 'other', name: '', application: undefined, method: 'GET', status: 200 },
+    { kind: 'rpc' },
+  ]);
+});
 
-  it('is told the bytes of bodies where it wants them, of exchanges that began since', () => {
-    const { traffic, calls } = observed(new Traffic());
-    const pass = (exchange: ReturnType<Traffic['begin']>) => {
-      for (const size of [5, 7]) traffic.reporter.requestBytes(exchange, Buffer.alloc(size));
-      traffic.reporter.responseBytes(exchange, Buffer.alloc(100));
-      traffic.end(exchange);
-    };
-    const early = traffic.begin({ line: RPC });
-    observed(traffic, { wantsBytes: true });
-    pass(early);
-    pass(traffic.begin({ line: RPC }));
-    const bytes = calls.map(({ requestBytes, responseBytes }) => `${requestBytes} ${responseBytes}`);
-    expect(bytes).toEqual(['undefined undefined', '12 100']);
-  });
-
-  it('that throws is reported, and harms neither the call nor other observers', () => {
-    const traffic = new Traffic();
-    const failures: unknown[] = [];
-    traffic.recorder.observers.onFailure = (cause) => failures.push(cause);
-    const broken = new Error('broken');
-    traffic.recorder.observers.add({
-      ...{ wantsBytes: false, wantsOthers: false },
-      callEnded: () => {
-        throw broken;
-      },
-    });
-    const { calls } = observed(traffic);
-    traffic.send({ line: RPC });
-    expect(failures).toEqual([broken]);
-    expect(calls).toHaveLength(1);
-    expect(traffic.counts()).toMatchObject({ rpc: 1 });
-  });
-
-  it('that was taken away is told nothing, and nothing is made for it', () => {
-    const { traffic, observer, calls } = observed(new Traffic(), { wantsBytes: true, wantsOthers: true });
-    traffic.recorder.observers.remove(observer);
-    const exchange = traffic.begin({ line: RPC });
-    expect(exchange.requestObserver).toBeUndefined();
-    expect(exchange.responseObserver).toBeUndefined();
+it('an observer of calls is told the bytes of bodies where it wants them, of exchanges that began since', () => {
+  const { traffic, calls } = observed(new Traffic());
+  const pass = (exchange: ReturnType<Traffic['begin']>) => {
+    for (const size of [5, 7]) traffic.reporter.requestBytes(exchange, Buffer.alloc(size));
+    traffic.reporter.responseBytes(exchange, Buffer.alloc(100));
     traffic.end(exchange);
-    expect(calls).toEqual([]);
-    expect(traffic.recorder.observers.isWanted).toBe(false);
+  };
+  const early = traffic.begin({ line: RPC });
+  observed(traffic, { wantsBytes: true });
+  pass(early);
+  pass(traffic.begin({ line: RPC }));
+  const bytes = calls.map(({ requestBytes, responseBytes }) => `${requestBytes} ${responseBytes}`);
+  expect(bytes).toEqual(['undefined undefined', '12 100']);
+});
+
+it('an observer of calls that throws is reported, and harms neither the call nor other observers', () => {
+  const traffic = new Traffic();
+  const failures: unknown[] = [];
+  traffic.recorder.observers.onFailure = (cause) => failures.push(cause);
+  const broken = new Error('broken');
+  traffic.recorder.observers.add({
+    ...{ wantsBytes: false, wantsOthers: false },
+    callEnded: () => {
+      throw broken;
+    },
   });
+  const { calls } = observed(traffic);
+  traffic.send({ line: RPC });
+  expect(failures).toEqual([broken]);
+  expect(calls).toHaveLength(1);
+  expect(traffic.counts()).toMatchObject({ rpc: 1 });
+});
+
+it('an observer of calls that was taken away is told nothing, and nothing is made for it', () => {
+  const { traffic, observer, calls } = observed(new Traffic(), { wantsBytes: true, wantsOthers: true });
+  traffic.recorder.observers.remove(observer);
+  const exchange = traffic.begin({ line: RPC });
+  expect(exchange.requestObserver).toBeUndefined();
+  expect(exchange.responseObserver).toBeUndefined();
+  traffic.end(exchange);
+  expect(calls).toEqual([]);
+  expect(traffic.recorder.observers.isWanted).toBe(false);
 });
 
 const CHANNEL = '/service/d2/rpc';

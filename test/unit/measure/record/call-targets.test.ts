@@ -91,7 +91,7 @@ it('a month begins at 0 in UTC, also without a call, and the counts since the st
   expect(monthsOf(targets)).toEqual([[4, 3, { met: 0, missed: 2 }]]);
 });
 
-it('a reload and a restart in the same month keep its counts; in another month they begin at 0', () => {
+it('a reload and a restart in the same month keep its counts; in another month they begin at 0, as after an earlier version', () => {
   const clock = at('2026-02-28T12:00:00Z');
   const before = createdAt(clock, BOILER);
   call(before, 5, 2);
@@ -107,9 +107,6 @@ it('a reload and a restart in the same month keep its counts; in another month t
   expect(restartedAt('2026-02-28T23:00:00Z')).toEqual([[7, 3, { met: 7, missed: 3 }]]);
   expect(restartedAt('2026-03-01T00:00:00Z')).toEqual([[7, 3, { met: 1, missed: 0 }]]);
   expect(restartedAt('2027-02-28T23:00:00Z')).toEqual([[7, 3, { met: 1, missed: 0 }]]);
-});
-
-it('a file of an earlier version has no month', () => {
   const targets = created(BOILER);
   targets.load([new SavedRecord({ name: BOILER.name, met: 5, missed: 2 }, { savedNs: 0, savedAtNs: 0, nowNs: 0 })]);
   expect(monthsOf(targets)).toEqual([[5, 2, { met: 0, missed: 0 }]]);

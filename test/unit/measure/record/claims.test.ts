@@ -2,7 +2,7 @@
  * Whose a call is that brings more than one thing that the server may have accepted it for. The server here takes a valid login
  * cookie first and looks at nothing else then, as Tomcat does with a cached principal.
  */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { MAX_CLAIMS_PER_LOGIN } from '../../../../src/measure/sessions/claim-index.ts';
 import type { Sent } from '../../../support/measure/record/traffic.ts';
 import { CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
@@ -36,129 +36,125 @@ function annasOf(traffic: Traffic) {
 
 const unverifiedOf = (traffic: Traffic) => traffic.sessions().filter(({ verified }) => verified === false);
 
-describe('anna’s session', () => {
-  for (const [what, login] of LOGINS) {
-    it(`is untouched by her name beside ${what} of another one`, () => {
-      traffic.send({ line: RPC, ...RIGHT });
-      traffic.clock.advanceMs(1_000);
-      const before = annasOf(traffic);
-      const sent = { ...login, from: '10.0.0.66' };
-      for (const status of [200, 500]) traffic.send(sent, { status });
-      traffic.send(sent, { ending: FAILED });
-      traffic.send(sent, { ending: CANCELLED, status: 200 });
-      expect(annasOf(traffic)).toEqual(before);
-      expect(unverifiedOf(traffic)).toMatchObject([{ userName: 'anna', requests: 4, remoteAddress: '10.0.0.66' }]);
-      const out = sent.line.replace(RPC, LOGOUT);
-      traffic.send({ ...sent, line: out });
-      expect(annasOf(traffic)).toEqual(before);
-      expect(unverifiedOf(traffic)).toEqual([]);
-      traffic.send({ ...sent, line: out });
-      traffic.clock.advanceMs(IDLE_MS - 1_000);
-      expect(traffic.sessions()).toEqual([]);
-    });
-  }
-
-  it('is not begun, named or joined by a claim that came before it', () => {
-    traffic.send({ line: LOGIN, ...WRONG, fields: COOKIE });
-    const [claim] = unverifiedOf(traffic);
+for (const [what, login] of LOGINS) {
+  it(`is untouched by her name beside ${what} of another one`, () => {
     traffic.send({ line: RPC, ...RIGHT });
-    expect(annasOf(traffic)?.entry).toMatchObject({ userName: 'anna', requests: 1 });
-    expect(annasOf(traffic)?.entry.id).not.toBe(claim?.id);
-    expect(unverifiedOf(traffic)).toEqual([claim]);
+    traffic.clock.advanceMs(1_000);
+    const before = annasOf(traffic);
+    const sent = { ...login, from: '10.0.0.66' };
+    for (const status of [200, 500]) traffic.send(sent, { status });
+    traffic.send(sent, { ending: FAILED });
+    traffic.send(sent, { ending: CANCELLED, status: 200 });
+    expect(annasOf(traffic)).toEqual(before);
+    expect(unverifiedOf(traffic)).toMatchObject([{ userName: 'anna', requests: 4, remoteAddress: '10.0.0.66' }]);
+    const out = sent.line.replace(RPC, LOGOUT);
+    traffic.send({ ...sent, line: out });
+    expect(annasOf(traffic)).toEqual(before);
+    expect(unverifiedOf(traffic)).toEqual([]);
+    traffic.send({ ...sent, line: out });
+    traffic.clock.advanceMs(IDLE_MS - 1_000);
+    expect(traffic.sessions()).toEqual([]);
   });
+}
 
-  it('ends by her own logout, and the claims on her name stay with those who made them', () => {
-    traffic.send({ line: RPC, ...RIGHT });
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-    traffic.send({ line: LOGOUT, ...RIGHT });
-    expect(annasOf(traffic)).toBeUndefined();
-    expect(unverifiedOf(traffic)).toHaveLength(1);
-  });
-
-  it.each<[string, Partial<Sent>, string[]]>([
-    ['the right password', RIGHT, ['anna 3', 'null 1']],
-    ['her key, seen before', KEY, ['anna 1', 'null 3']],
-  ])('takes a call with %s and any cookie, and none with a cookie alone', (_what, who, users) => {
-    for (const known of [RIGHT, KEY]) traffic.send({ line: RPC, ...known });
-    for (const fields of [{ cookie: 'JSESSIONID=of-anna' }, COOKIE]) {
-      traffic.send({ line: RPC, fields });
-      traffic.send({ line: RPC, ...who, fields });
-    }
-    expect(traffic.users()).toEqual(users);
-  });
+it('anna’s session is not begun, named or joined by a claim that came before it', () => {
+  traffic.send({ line: LOGIN, ...WRONG, fields: COOKIE });
+  const [claim] = unverifiedOf(traffic);
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(annasOf(traffic)?.entry).toMatchObject({ userName: 'anna', requests: 1 });
+  expect(annasOf(traffic)?.entry.id).not.toBe(claim?.id);
+  expect(unverifiedOf(traffic)).toEqual([claim]);
 });
 
-describe('an unverified session', () => {
-  it('is shown as such, also of a key without a name', () => {
-    traffic.send({ line: RPC, apiKey: 'key-2', fields: COOKIE });
-    expect(traffic.onlySession()).toMatchObject({ userName: null, verified: false });
-    expect(Object.keys(traffic.sessions()[0] ?? {}).at(-1)).toBe('verified');
-  });
+it('anna’s session ends by her own logout, and the claims on her name stay with those who made them', () => {
+  traffic.send({ line: RPC, ...RIGHT });
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.send({ line: LOGOUT, ...RIGHT });
+  expect(annasOf(traffic)).toBeUndefined();
+  expect(unverifiedOf(traffic)).toHaveLength(1);
+});
 
-  it('is found by cookie and credential together, and by neither alone', () => {
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-    traffic.send({ line: RPC, ...WRONG }, { status: 401 });
-    traffic.send({ line: RPC, fields: COOKIE });
-    traffic.send({ line: RPC, ...WRONG, fields: { cookie: 'JSESSIONID=other' } }, { status: 500 });
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status: 500 });
-    traffic.send({ line: RPC, ...WRONG, fields: { cookie: 'lang=sk; JSESSIONID=of-mallory' } });
-    expect(traffic.onlySession()).toMatchObject({ requests: 3 });
-  });
+it.each<[string, Partial<Sent>, string[]]>([
+  ['the right password', RIGHT, ['anna 3', 'null 1']],
+  ['her key, seen before', KEY, ['anna 1', 'null 3']],
+])('anna’s session takes a call with %s and any cookie, and none with a cookie alone', (_what, who, users) => {
+  for (const known of [RIGHT, KEY]) traffic.send({ line: RPC, ...known });
+  for (const fields of [{ cookie: 'JSESSIONID=of-anna' }, COOKIE]) {
+    traffic.send({ line: RPC, fields });
+    traffic.send({ line: RPC, ...who, fields });
+  }
+  expect(traffic.users()).toEqual(users);
+});
 
-  it('is not begun by a refused call, one that failed, or a logout', () => {
-    for (const status of [401, 500]) traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status });
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { ending: FAILED });
-    traffic.send({ line: LOGOUT, ...WRONG, fields: COOKIE });
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('an unverified session is shown as such, also of a key without a name', () => {
+  traffic.send({ line: RPC, apiKey: 'key-2', fields: COOKIE });
+  expect(traffic.onlySession()).toMatchObject({ userName: null, verified: false });
+  expect(Object.keys(traffic.sessions()[0] ?? {}).at(-1)).toBe('verified');
+});
 
-  it('keeps a call that runs from ending it, and is not begun anew by one that ran at its end', () => {
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-    const running = traffic.begin({ line: RPC, ...WRONG, fields: COOKIE });
-    traffic.clock.advanceMs(2 * IDLE_MS);
-    expect(traffic.sessions()).toHaveLength(1);
-    traffic.send({ line: LOGOUT, ...WRONG, fields: COOKIE });
-    traffic.end(running);
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('an unverified session is found by cookie and credential together, and by neither alone', () => {
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.send({ line: RPC, ...WRONG }, { status: 401 });
+  traffic.send({ line: RPC, fields: COOKIE });
+  traffic.send({ line: RPC, ...WRONG, fields: { cookie: 'JSESSIONID=other' } }, { status: 500 });
+  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status: 500 });
+  traffic.send({ line: RPC, ...WRONG, fields: { cookie: 'lang=sk; JSESSIONID=of-mallory' } });
+  expect(traffic.onlySession()).toMatchObject({ requests: 3 });
+});
 
-  it('becomes verified when its credential is proven and its user has no other: same id, same numbers', () => {
-    traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=of-anna' } });
-    const { id, ...shown } = traffic.onlySession();
-    expect(shown).toMatchObject({ userName: 'anna', requests: 1, verified: false });
-    traffic.send({ line: RPC, ...RIGHT });
-    expect(traffic.onlySession()).toMatchObject({ id, requests: 2, counts: { rpc: 2 } });
-    expect(traffic.onlySession().verified).toBeUndefined();
-    traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=another' } });
-    expect(traffic.onlySession()).toMatchObject({ id, requests: 3 });
-    traffic.send({ line: LOGOUT, ...RIGHT });
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('an unverified session is not begun by a refused call, one that failed, or a logout', () => {
+  for (const status of [401, 500]) traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status });
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { ending: FAILED });
+  traffic.send({ line: LOGOUT, ...WRONG, fields: COOKIE });
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('stays unverified when another credential of its user is proven', () => {
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-    traffic.send({ line: RPC, ...RIGHT });
-    expect(traffic.users()).toEqual(['anna 1, unverified', 'anna 1']);
-  });
+it('an unverified session keeps a call that runs from ending it, and is not begun anew by one that ran at its end', () => {
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  const running = traffic.begin({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.clock.advanceMs(2 * IDLE_MS);
+  expect(traffic.sessions()).toHaveLength(1);
+  traffic.send({ line: LOGOUT, ...WRONG, fields: COOKIE });
+  traffic.end(running);
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('stays unverified when it has come with two credentials', () => {
-    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-    traffic.send({ line: RPC, ...RIGHT, fields: COOKIE });
-    expect(traffic.users()).toEqual(['anna 2, unverified']);
-    traffic.send({ line: RPC, ...RIGHT });
-    expect(traffic.users()).toEqual(['anna 2, unverified', 'anna 1']);
-  });
+it('an unverified session becomes verified when its credential is proven and its user has no other: same id, same numbers', () => {
+  traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=of-anna' } });
+  const { id, ...shown } = traffic.onlySession();
+  expect(shown).toMatchObject({ userName: 'anna', requests: 1, verified: false });
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(traffic.onlySession()).toMatchObject({ id, requests: 2, counts: { rpc: 2 } });
+  expect(traffic.onlySession().verified).toBeUndefined();
+  traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=another' } });
+  expect(traffic.onlySession()).toMatchObject({ id, requests: 3 });
+  traffic.send({ line: LOGOUT, ...RIGHT });
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('runs out idle beside a proven one of the same credential', () => {
-    for (const cookie of ['JSESSIONID=1', 'JSESSIONID=2']) traffic.send({ line: RPC, ...RIGHT, fields: { cookie } });
-    traffic.send({ line: RPC, ...RIGHT });
-    expect(traffic.users()).toEqual(['anna 2', 'anna 1, unverified']);
-    traffic.clock.advanceMs(IDLE_MS - 1);
-    traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=2' } });
-    traffic.clock.advanceMs(1);
-    expect(traffic.users()).toEqual(['anna 3']);
-  });
+it('an unverified session stays unverified when another credential of its user is proven', () => {
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(traffic.users()).toEqual(['anna 1, unverified', 'anna 1']);
+});
+
+it('an unverified session stays unverified when it has come with two credentials', () => {
+  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.send({ line: RPC, ...RIGHT, fields: COOKIE });
+  expect(traffic.users()).toEqual(['anna 2, unverified']);
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(traffic.users()).toEqual(['anna 2, unverified', 'anna 1']);
+});
+
+it('an unverified session runs out idle beside a proven one of the same credential', () => {
+  for (const cookie of ['JSESSIONID=1', 'JSESSIONID=2']) traffic.send({ line: RPC, ...RIGHT, fields: { cookie } });
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(traffic.users()).toEqual(['anna 2', 'anna 1, unverified']);
+  traffic.clock.advanceMs(IDLE_MS - 1);
+  traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=2' } });
+  traffic.clock.advanceMs(1);
+  expect(traffic.users()).toEqual(['anna 3']);
 });
 
 it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login: 9,700 random keys with one cookie leave sessions.max alone`, () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import { CometTraffic, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 import { BASE, METRICS, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
@@ -9,74 +9,72 @@ const rest = (path: string, name: string) => ({
   rules: [{ methods: ['POST'], path, kind: 'rpc' as const, name }],
 });
 
-describe('a recorder whose configuration is read again', () => {
-  it('classifies by the new rules, also paths that it remembers; what has been counted stays', () => {
-    const traffic = new Traffic();
-    traffic.send({ line: RPC, user: 'ann' });
-    const running = traffic.begin({ line: RPC, user: 'ann' });
-    traffic.reload({ rest: rest('d2/rpc/{event}/{method}', 'Own.{method}') });
-    traffic.end(running);
-    traffic.send({ line: RPC, user: 'ann' });
-    expect(traffic.counts()).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
-    expect(traffic.onlySession().counts).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
-  });
+it('after a reload, a recorder classifies by the new rules, also paths that it remembers; what has been counted stays', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: RPC, user: 'ann' });
+  const running = traffic.begin({ line: RPC, user: 'ann' });
+  traffic.reload({ rest: rest('d2/rpc/{event}/{method}', 'Own.{method}') });
+  traffic.end(running);
+  traffic.send({ line: RPC, user: 'ann' });
+  expect(traffic.counts()).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
+  expect(traffic.onlySession().counts).toEqual({ rpc: 3, 'rpc.E.Demo.TestInOut': 2, 'rpc.Own.TestInOut': 1 });
+});
 
-  it('changes nothing where a rule cannot be used', () => {
-    const traffic = new Traffic();
-    const change = { sessions: { ...testSessions, max: 1 }, rest: rest('{a}', '{b}') };
-    expect(() => traffic.reload(change)).toThrow(ConfigError);
-    for (const user of ['ann', 'bob']) traffic.send({ line: RPC, user });
-    expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.E.Demo.TestInOut': 2 });
-    expect(traffic.sessions()).toHaveLength(2);
-  });
+it('after a reload, a recorder changes nothing where a rule cannot be used', () => {
+  const traffic = new Traffic();
+  const change = { sessions: { ...testSessions, max: 1 }, rest: rest('{a}', '{b}') };
+  expect(() => traffic.reload(change)).toThrow(ConfigError);
+  for (const user of ['ann', 'bob']) traffic.send({ line: RPC, user });
+  expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.E.Demo.TestInOut': 2 });
+  expect(traffic.sessions()).toHaveLength(2);
+});
 
-  it('keeps the names that there are above a lower bound, and takes more below a higher one', () => {
-    const traffic = new Traffic();
-    const call = (name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}` });
-    for (const name of ['A', 'B', 'C']) call(name);
-    traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 2 } } });
-    for (const name of ['A', 'C', 'D']) call(name);
-    expect(traffic.counts()).toEqual({ rpc: 6, 'rpc.E.A': 2, 'rpc.E.B': 1, 'rpc.E.C': 2, 'rpc.(other)': 1 });
-    traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 4 } } });
-    call('E');
-    expect(traffic.counts()['rpc.E.E']).toBe(1);
-  });
+it('after a reload, a recorder keeps the names that there are above a lower bound, and takes more below a higher one', () => {
+  const traffic = new Traffic();
+  const call = (name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}` });
+  for (const name of ['A', 'B', 'C']) call(name);
+  traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 2 } } });
+  for (const name of ['A', 'C', 'D']) call(name);
+  expect(traffic.counts()).toEqual({ rpc: 6, 'rpc.E.A': 2, 'rpc.E.B': 1, 'rpc.E.C': 2, 'rpc.(other)': 1 });
+  traffic.reload({ metrics: { ...METRICS, maxNames: { ...METRICS.maxNames, rpc: 4 } } });
+  call('E');
+  expect(traffic.counts()['rpc.E.E']).toBe(1);
+});
 
-  it('gives sessions that begin the new bound of names, and those that are there keep theirs', () => {
-    const traffic = new Traffic();
-    const call = (user: string, name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}`, user });
-    call('ann', 'A');
-    traffic.reload({ metrics: { ...METRICS, maxNamesPerSession: 1 } });
-    for (const user of ['ann', 'bob']) for (const name of ['A', 'B']) call(user, name);
-    const countsOf = (user: string) => traffic.counts(traffic.sessions().find(({ userName }) => userName === user)?.id);
-    expect(countsOf('ann')).toEqual({ rpc: 3, 'rpc.E.A': 2, 'rpc.E.B': 1 });
-    expect(countsOf('bob')).toEqual({ rpc: 2, 'rpc.E.A': 1, 'rpc.(other)': 1 });
-  });
+it('after a reload, a recorder gives sessions that begin the new bound of names, and those that are there keep theirs', () => {
+  const traffic = new Traffic();
+  const call = (user: string, name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}`, user });
+  call('ann', 'A');
+  traffic.reload({ metrics: { ...METRICS, maxNamesPerSession: 1 } });
+  for (const user of ['ann', 'bob']) for (const name of ['A', 'B']) call(user, name);
+  const countsOf = (user: string) => traffic.counts(traffic.sessions().find(({ userName }) => userName === user)?.id);
+  expect(countsOf('ann')).toEqual({ rpc: 3, 'rpc.E.A': 2, 'rpc.E.B': 1 });
+  expect(countsOf('bob')).toEqual({ rpc: 2, 'rpc.E.A': 1, 'rpc.(other)': 1 });
+});
 
-  it('ends sessions by the new times, keeps more than the new number, and begins no further one', () => {
-    const traffic = new Traffic();
-    for (const user of ['ann', 'bob', 'cy']) traffic.send({ line: RPC, user });
-    traffic.reload({ sessions: { ...testSessions, max: 2 } });
-    expect(traffic.sessions()).toHaveLength(3);
-    traffic.send({ line: RPC, user: 'dan' });
-    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann', 'bob', 'cy']);
-    traffic.clock.advanceMs(60_000);
-    traffic.send({ line: RPC, user: 'ann' });
-    traffic.reload({ sessions: { ...testSessions, idleMs: 30_000 } });
-    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
-  });
+it('after a reload, a recorder ends sessions by the new times, keeps more than the new number, and begins no further one', () => {
+  const traffic = new Traffic();
+  for (const user of ['ann', 'bob', 'cy']) traffic.send({ line: RPC, user });
+  traffic.reload({ sessions: { ...testSessions, max: 2 } });
+  expect(traffic.sessions()).toHaveLength(3);
+  traffic.send({ line: RPC, user: 'dan' });
+  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann', 'bob', 'cy']);
+  traffic.clock.advanceMs(60_000);
+  traffic.send({ line: RPC, user: 'ann' });
+  traffic.reload({ sessions: { ...testSessions, idleMs: 30_000 } });
+  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
+});
 
-  it('names the users of other keys; a session that is there keeps its name', () => {
-    const traffic = new Traffic();
-    traffic.send({ line: RPC, apiKey: 'key-1' });
-    const apiKeys = [
-      { user: 'somebody', key: 'key-1' },
-      { user: 'robot', key: 'key-2' },
-    ];
-    traffic.reload({ sessions: { ...testSessions, apiKeys } });
-    for (const apiKey of ['key-1', 'key-2']) traffic.send({ line: RPC, apiKey });
-    expect(traffic.users()).toEqual(['historian 2', 'robot 1']);
-  });
+it('after a reload, a recorder names the users of other keys; a session that is there keeps its name', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: RPC, apiKey: 'key-1' });
+  const apiKeys = [
+    { user: 'somebody', key: 'key-1' },
+    { user: 'robot', key: 'key-2' },
+  ];
+  traffic.reload({ sessions: { ...testSessions, apiKeys } });
+  for (const apiKey of ['key-1', 'key-2']) traffic.send({ line: RPC, apiKey });
+  expect(traffic.users()).toEqual(['historian 2', 'robot 1']);
 });
 
 const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };

@@ -1,9 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { SlowOutcome } from '../../../../src/measure/record/call-totals.ts';
-import { type RunningCall, RunningCalls, SlowestCalls } from '../../../../src/measure/record/running-calls.ts';
+import {
+  findHung,
+  hideUnconfirmedName,
+  type RunningCall,
+  RunningCalls,
+  type RunningName,
+  SlowestCalls,
+} from '../../../../src/measure/record/running-calls.ts';
+import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
+import { NameBudget } from '../../../../src/metrics/name-table.ts';
+import { Timer } from '../../../../src/metrics/timer.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const S = 1e9;
+const clock = new ManualClock();
 
 function callOf(name: string, beganNs: number, user?: string, clientWaitNs = 0): RunningCall {
   return {
@@ -16,8 +27,7 @@ function callOf(name: string, beganNs: number, user?: string, clientWaitNs = 0):
 
 const named = (calls: RunningCalls, max = 1_000) => calls.oldest(max).map(({ name }) => name);
 
-it('the calls that run are shown oldest first, with user, session and age', () => {
-  const clock = new ManualClock();
+it('the calls that run are shown oldest first, with user, session and age, without the time that their client took', () => {
   const calls = new RunningCalls(clock);
   clock.ns = 10 * S;
   calls.add(callOf('A', 4 * S, 'ann'));
@@ -29,15 +39,10 @@ it('the calls that run are shown oldest first, with user, session and age', () =
     ...{ kind: 'rpc', name: 'A', sessionId: 'id of ann', userName: 'ann', connectionType: 'REST' },
     ...{ remoteAddress: '10.0.0.7', duration: 6, startTime: new Date(clock.epochMs() - 6_000).toISOString() },
   });
-});
-
-it('the age of a running call is without the time that its client took', () => {
-  const clock = new ManualClock();
-  const calls = new RunningCalls(clock);
-  clock.ns = 10 * S;
-  calls.add(callOf('A', 4 * S, 'ann', 5 * S));
-  expect(calls.oldest(1)[0]?.duration).toBe(1);
-  expect([...calls.byName()]).toMatchObject([{ oldest: 1, youngest: 1 }]);
+  const slow = new RunningCalls(clock);
+  slow.add(callOf('A', 4 * S, 'ann', 5 * S));
+  expect(slow.oldest(1)[0]?.duration).toBe(1);
+  expect([...slow.byName()]).toMatchObject([{ oldest: 1, youngest: 1 }]);
 });
 
 it('the calls that run are shown up to a number, the oldest of them', () => {
@@ -52,7 +57,6 @@ it('the calls that run are shown up to a number, the oldest of them', () => {
 });
 
 describe('the slowest calls', () => {
-  const clock = new ManualClock();
   const ANN = { id: 'b7c1', userName: 'ann' };
   function ended(calls: SlowestCalls, name: string, atS: number, seconds: number, outcome: SlowOutcome = 'ok') {
     clock.ns = atS * S;
@@ -120,4 +124,37 @@ describe('the slowest calls', () => {
     ended(calls, 'B', 59.9, 2);
     expect(named(calls)).toEqual(['B', 'A']);
   });
+});
+
+function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly number[] = []) {
+  const createTimer = (createdNs: number) => new Timer({ clock, createdNs });
+  const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), keepsCounts: true });
+  for (const seconds of answeredS) rpc.recordAnswered('P.Report', 200, seconds * S);
+  const whole = running.map(
+    (name): RunningName => ({ ...{ kind: 'rpc', name: 'P.Report', count: 1, youngest: 0, oldest: 0, ...name } }),
+  );
+  return findHung({ running: { byName: () => whole }, statistics: { rpc, sba: rpc } });
+}
+
+it.each([
+  ['ten times as long as usual', [{ count: 2, youngest: 10.1, oldest: 30 }], [0.9, 1], true],
+  ['less than ten times as long', [{ count: 2, youngest: 9.9, oldest: 30 }], [0.9, 1], false],
+  ['for less than 5 s', [{ count: 2, youngest: 4.9, oldest: 4.9 }], [0.001], false],
+  ['when one of them is new', [{ count: 9, youngest: 0.1, oldest: 60 }], [0.001], false],
+  ['without an answer yet, for 5 s', [{ count: 2, youngest: 5, oldest: 9 }], [], true],
+  ['alone and without an answer yet, for 10 s', [{ count: 1, youngest: 10, oldest: 10 }], [], false],
+  ['alone and without an answer yet, for 30 s', [{ count: 1, youngest: 30, oldest: 30 }], [], true],
+  ['that usually take longer than any bucket', [{ count: 2, youngest: 3_000, oldest: 3_000 }], [100], false],
+])('calls hang %s', (_what, running, answered, isHung) => {
+  expect(hungOf(running, answered) !== null).toBe(isHung);
+});
+
+it('calls hang of the name with the most of them', () => {
+  const names = [
+    { name: 'A', count: 3, youngest: 9, oldest: 9 },
+    { name: 'B', count: 4, youngest: 8, oldest: 8 },
+  ];
+  const hung = hungOf(names);
+  expect(hung).toMatchObject({ name: 'B', p99: null });
+  expect(hung && hideUnconfirmedName(hung)).toBe('(not answered yet)');
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type MetricSet, unionOf } from '../../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../../src/metrics/statistics.ts';
 import type { Sent } from '../../../support/measure/record/traffic.ts';
@@ -93,75 +93,73 @@ describe.each(WAYS)('a session by %s', (_way, who, userName) => {
   });
 });
 
-describe('whose call it is', () => {
-  it('all calls of one user share one session, from any address and with any data path', () => {
-    traffic.send({ line: RPC, user: 'anna', from: '10.0.0.1' });
-    traffic.send({ line: RPC, user: 'anna', from: '10.0.0.2' });
-    traffic.send({ line: RPC, user: 'boris', from: '10.0.0.1' });
-    expect(traffic.sessions()).toMatchObject([
-      { userName: 'anna', requests: 2, remoteAddress: '10.0.0.1' },
-      { userName: 'boris', requests: 1, remoteAddress: '10.0.0.1' },
-    ]);
-  });
+it('all calls of one user share one session, from any address and with any data path', () => {
+  traffic.send({ line: RPC, user: 'anna', from: '10.0.0.1' });
+  traffic.send({ line: RPC, user: 'anna', from: '10.0.0.2' });
+  traffic.send({ line: RPC, user: 'boris', from: '10.0.0.1' });
+  expect(traffic.sessions()).toMatchObject([
+    { userName: 'anna', requests: 2, remoteAddress: '10.0.0.1' },
+    { userName: 'boris', requests: 1, remoteAddress: '10.0.0.1' },
+  ]);
+});
 
-  it('first calls that run at the same time begin one session', () => {
-    const calls = [1, 2, 3].map(() => traffic.begin({ line: RPC, user: 'anna' }));
-    for (const call of calls) traffic.end(call, { afterMs: 10 });
-    expect(traffic.onlySession()).toMatchObject({ requests: 3, counts: { rpc: 3, [NAME]: 3 } });
-    expect(traffic.created).toBe(1);
-  });
+it('first calls that run at the same time begin one session', () => {
+  const calls = [1, 2, 3].map(() => traffic.begin({ line: RPC, user: 'anna' }));
+  for (const call of calls) traffic.end(call, { afterMs: 10 });
+  expect(traffic.onlySession()).toMatchObject({ requests: 3, counts: { rpc: 3, [NAME]: 3 } });
+  expect(traffic.created).toBe(1);
+});
 
-  it('a wrong password counts not on the user’s session, and does not keep it alive', () => {
-    const wrong = { user: 'anna', password: 'wrong' };
-    traffic.send({ line: RPC, user: 'anna' });
-    traffic.clock.advanceMs(IDLE_MS - 1);
-    for (const status of [401, 404, 500]) traffic.send({ line: RPC, ...wrong }, { status });
-    for (const ending of [FAILED, CANCELLED]) traffic.send({ line: RPC, ...wrong }, { ending });
-    traffic.send({ line: LOGOUT, ...wrong }, { status: 404 });
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, lastActivityTime: '2026-03-01T08:00:00.000Z' });
-    traffic.clock.advanceMs(1);
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('a wrong password counts not on the user’s session, and does not keep it alive', () => {
+  const wrong = { user: 'anna', password: 'wrong' };
+  traffic.send({ line: RPC, user: 'anna' });
+  traffic.clock.advanceMs(IDLE_MS - 1);
+  for (const status of [401, 404, 500]) traffic.send({ line: RPC, ...wrong }, { status });
+  for (const ending of [FAILED, CANCELLED]) traffic.send({ line: RPC, ...wrong }, { ending });
+  traffic.send({ line: LOGOUT, ...wrong }, { status: 404 });
+  expect(traffic.onlySession()).toMatchObject({ requests: 1, lastActivityTime: '2026-03-01T08:00:00.000Z' });
+  traffic.clock.advanceMs(1);
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('a changed password goes on with the session, is then known by itself, and can end it', () => {
-    traffic.send({ line: RPC, user: 'anna' });
-    traffic.send({ line: RPC, user: 'anna', password: 'new' });
-    for (const password of ['new', 'pass']) traffic.send({ line: RPC, user: 'anna', password }, { status: 500 });
-    expect(traffic.onlySession().requests).toBe(4);
-    traffic.send({ line: LOGOUT, user: 'anna', password: 'newer' });
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('a changed password goes on with the session, is then known by itself, and can end it', () => {
+  traffic.send({ line: RPC, user: 'anna' });
+  traffic.send({ line: RPC, user: 'anna', password: 'new' });
+  for (const password of ['new', 'pass']) traffic.send({ line: RPC, user: 'anna', password }, { status: 500 });
+  expect(traffic.onlySession().requests).toBe(4);
+  traffic.send({ line: LOGOUT, user: 'anna', password: 'newer' });
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('a call that was running at the logout does not begin the next session', () => {
-    traffic.send({ line: RPC, user: 'anna' });
-    const running = traffic.begin({ line: RPC, user: 'anna' });
-    traffic.send({ line: LOGOUT, user: 'anna' });
-    traffic.end(running, { afterMs: 10 });
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
-  });
+it('a call that was running at the logout does not begin the next session', () => {
+  traffic.send({ line: RPC, user: 'anna' });
+  const running = traffic.begin({ line: RPC, user: 'anna' });
+  traffic.send({ line: LOGOUT, user: 'anna' });
+  traffic.end(running, { afterMs: 10 });
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+});
 
-  it('a user of 31 minutes’ download does not lose the session, which ends 30 idle minutes after it', () => {
-    traffic.send({ line: RPC, user: 'anna' });
-    const { id } = traffic.onlySession();
-    const download = traffic.begin({ line: `GET ${BASE}/d2/sba/E.Files/Download`, user: 'anna' });
-    traffic.clock.advanceMs(IDLE_MS + 60_000);
-    expect(traffic.onlySession()).toMatchObject({ id, requests: 1 });
-    traffic.end(download);
-    traffic.clock.advanceMs(IDLE_MS - 1);
-    expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
-    traffic.clock.advanceMs(1);
-    expect(traffic.sessions()).toEqual([]);
-  });
+it('a user of 31 minutes’ download does not lose the session, which ends 30 idle minutes after it', () => {
+  traffic.send({ line: RPC, user: 'anna' });
+  const { id } = traffic.onlySession();
+  const download = traffic.begin({ line: `GET ${BASE}/d2/sba/E.Files/Download`, user: 'anna' });
+  traffic.clock.advanceMs(IDLE_MS + 60_000);
+  expect(traffic.onlySession()).toMatchObject({ id, requests: 1 });
+  traffic.end(download);
+  traffic.clock.advanceMs(IDLE_MS - 1);
+  expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
+  traffic.clock.advanceMs(1);
+  expect(traffic.sessions()).toEqual([]);
+});
 
-  it('without a readable credential, also with a cookie, it is nobody’s', () => {
-    for (const authorization of ['', 'Bearer YW5uYTpwYXNz', 'Basic \xff\xfe!', 'Basic YW5uYQ==']) {
-      traffic.send({ line: RPC, fields: { authorization } });
-    }
-    for (const fields of [{}, { cookie: 'JSESSIONID=SECRET' }]) traffic.send({ line: RPC, fields });
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.counts()).toEqual({ rpc: 6, [NAME]: 6 });
-  });
+it('without a readable credential, also with a cookie, it is nobody’s', () => {
+  for (const authorization of ['', 'Bearer YW5uYTpwYXNz', 'Basic \xff\xfe!', 'Basic YW5uYQ==']) {
+    traffic.send({ line: RPC, fields: { authorization } });
+  }
+  for (const fields of [{}, { cookie: 'JSESSIONID=SECRET' }]) traffic.send({ line: RPC, fields });
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.counts()).toEqual({ rpc: 6, [NAME]: 6 });
 });
 
 it('beyond sessions.max none is tracked, each such call is counted, and statistics go on', () => {
@@ -177,15 +175,6 @@ it('beyond sessions.max none is tracked, each such call is counted, and statisti
   traffic.send({ line: RPC, user: 'boris' });
   expect(traffic.onlySession().userName).toBe('boris');
   expect(traffic.recorder.own.sessionsUntracked).toBe(2);
-});
-
-it('a sweep gives idle sessions back without a read', () => {
-  traffic.send({ line: RPC, user: 'anna' });
-  const onEnded = vi.fn();
-  traffic.application().sessions.sessions()[0]?.whenEnded(onEnded);
-  traffic.clock.advanceMs(IDLE_MS);
-  traffic.recorder.sweep();
-  expect(onEnded).toHaveBeenCalledOnce();
 });
 
 it('the metrics of a session have the names of the application’s, with its one creation', () => {

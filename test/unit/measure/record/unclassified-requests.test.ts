@@ -58,9 +58,10 @@ it('requests that are no calls push the least recently used path into (other) fr
   expect(['/app/late', '/app/early', scan[299]].map((path) => paths.includes(path ?? ''))).toEqual([true, false, true]);
 });
 
-it('requests outside of the applications are counted by the first segment of their path, most frequent first', () => {
+it('requests outside of the applications are counted by the first segment of their path, most frequent first, and where there is no path to read', () => {
   const targets = ['/plant/a', '/manager/html?x=1', '/plant', '/plant/b;jsessionid=7', '/'];
   expect(outsideOf(targets)).toEqual({ count: 5, other: 1, segments: ['plant 3', 'manager 1'] });
+  expect(outsideOf(['*', 'plant:443', '/..', '/%zz', 'http://plant'])).toEqual({ count: 5, segments: [], other: 5 });
 });
 
 it('requests outside of the applications are none of those below an application, however it is written and however long', () => {
@@ -73,10 +74,6 @@ it('requests outside of the applications are none of those below an application,
   expect(outsideOf(['/anything', '/'], ['']).count).toBe(0);
   expect(outsideOf(['/smartWebTest/x']).segments).toEqual(['smartWebTest 1']);
   expect(outsideOf(['/plant%E2%80%AEnorth', '/plant%1Bnorth']).segments).toEqual(['plant\ufffdnorth 2']);
-});
-
-it('requests outside of the applications are counted where there is no path to read', () => {
-  expect(outsideOf(['*', 'plant:443', '/..', '/%zz', 'http://plant'])).toEqual({ count: 5, segments: [], other: 5 });
 });
 
 it.each(['smartWeb', 'SmartWebTest2', 'host-manager', 'D2000_web', 'robots.txt', 'Čistička'])(

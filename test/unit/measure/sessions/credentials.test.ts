@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { CredentialFields } from '../../../../src/measure/sessions/credentials.ts';
 import { Credentials, isLasting, MAX_USER_NAME_CHARS } from '../../../../src/measure/sessions/credentials.ts';
 
@@ -67,96 +67,86 @@ it('nobody has a token without credentials', () => {
   }
 });
 
-describe('tokens and keys', () => {
-  const tokenOf = (fields: Record<string, string>, of = credentials) => of.tokenOf(fieldsOf(fields));
-  const keyOf = (fields: Record<string, string>) => credentials.identify(fieldsOf(fields))?.key;
+const tokenOf = (fields: Record<string, string>, of = credentials) => of.tokenOf(fieldsOf(fields));
+const keyOf = (fields: Record<string, string>) => credentials.identify(fieldsOf(fields))?.key;
 
-  it('the token is that of the whole credential, the key that of the user', () => {
-    expect(tokenOf(basic('anna:pass'))).toBe(tokenOf(basic('anna:pass')));
-    expect(tokenOf(basic('anna:pass'))).not.toBe(tokenOf(basic('anna:other')));
-    expect(keyOf(basic('anna:pass'))).toBe(keyOf(basic('anna:other')));
-    expect(keyOf(basic('anna:pass'))).not.toBe(keyOf(basic('anne:pass')));
-  });
+it('the token is that of the whole credential, the key that of the user, however long and odd the name', () => {
+  expect(tokenOf(basic('anna:pass'))).toBe(tokenOf(basic('anna:pass')));
+  expect(tokenOf(basic('anna:pass'))).not.toBe(tokenOf(basic('anna:other')));
+  expect(keyOf(basic('anna:pass'))).toBe(keyOf(basic('anna:other')));
+  expect(keyOf(basic('anna:pass'))).not.toBe(keyOf(basic('anne:pass')));
+  const long = 'a'.repeat(MAX_USER_NAME_CHARS);
+  expect(keyOf(basic(`${long}1:pass`))).not.toBe(keyOf(basic(`${long}2:pass`)));
+  expect(keyOf(basic('a\x01:pass'))).not.toBe(keyOf(basic('a\x02:pass')));
+  // A user is not the key of the same text.
+  expect(keyOf(basic('key-1:pass'))).not.toBe(keyOf({ 'x-api-key': 'key-1' }));
+});
 
-  it('users with the same first 256 characters stay distinct', () => {
-    const long = 'a'.repeat(MAX_USER_NAME_CHARS);
-    expect(keyOf(basic(`${long}1:pass`))).not.toBe(keyOf(basic(`${long}2:pass`)));
-    expect(keyOf(basic('a\x01:pass'))).not.toBe(keyOf(basic('a\x02:pass')));
-  });
+it.each([
+  ['lang=sk; JSESSIONID=one', 'one'],
+  ['JSESSIONID=one; JSESSIONID=two', 'one'],
+  ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
+  ['XJSESSIONID=one; jsessionid=two', undefined],
+  ['lang=JSESSIONID=one', undefined],
+  ['JSESSIONID="one"', 'one'],
+  ['lang=sk;\tJSESSIONID = one ', 'one'],
+  ['JSESSIONID=; JSESSIONID=one', 'one'],
+  ['JSESSIONID=a b; JSESSIONID=one', 'one'],
+  ['lang="; JSESSIONID=one', 'one'],
+  ['lang=sk,JSESSIONID=one', undefined],
+  ['JSESSIONID=', undefined],
+  ['', undefined],
+])('in "%s" the login’s cookie is %s', (cookie, value) => {
+  const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
+  expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
+  expect(tokenOf({ cookie })).toBe(token);
+});
 
-  it('a user is not the key of the same text', () => {
-    expect(keyOf(basic('key-1:pass'))).not.toBe(keyOf({ 'x-api-key': 'key-1' }));
-  });
+it('all lines of Cookie are one list, of which the first cookie with a session counts, or the first', () => {
+  const tokenOfCookie = (value: string) => credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
+  const cookie = ['lang=sk', 'JSESSIONID=', 'JSESSIONID=one; x=1', 'JSESSIONID=two', 'JSESSIONID=three'];
+  const first = credentials.cookieTokenOf(fieldsOf({ cookie }));
+  expect([first, credentials.tokenOf(fieldsOf({ cookie }))]).toEqual([tokenOfCookie('one'), first]);
+  const known = [tokenOfCookie('three'), tokenOfCookie('two')];
+  const sessions = { knows: (token: string) => known.includes(token) };
+  expect(credentials.cookieTokenOf(fieldsOf({ cookie }), sessions)).toBe(tokenOfCookie('two'));
+  expect(credentials.cookieTokenOf(fieldsOf({ cookie: cookie.slice(0, 3) }), sessions)).toBe(first);
+});
 
-  it.each([
-    ['lang=sk; JSESSIONID=one', 'one'],
-    ['JSESSIONID=one; JSESSIONID=two', 'one'],
-    ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
-    ['XJSESSIONID=one; jsessionid=two', undefined],
-    ['lang=JSESSIONID=one', undefined],
-    ['JSESSIONID="one"', 'one'],
-    ['lang=sk;\tJSESSIONID = one ', 'one'],
-    ['JSESSIONID=; JSESSIONID=one', 'one'],
-    ['JSESSIONID=a b; JSESSIONID=one', 'one'],
-    ['lang="; JSESSIONID=one', 'one'],
-    ['lang=sk,JSESSIONID=one', undefined],
-    ['JSESSIONID=', undefined],
-    ['', undefined],
-  ])('in "%s" the login’s cookie is %s', (cookie, value) => {
-    const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
-    expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
-    expect(tokenOf({ cookie })).toBe(token);
-  });
+it.each([
+  [['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly'], 'two'],
+  [['JSESSIONID=; Max-Age=0', 'JSESSIONID=one; Path=/', 'JSESSIONID=two; Path=/'], 'two'],
+  [['JSESSIONID=; Max-Age=0'], undefined],
+  [['lang=sk; JSESSIONID=two'], undefined],
+])('of the cookies %j of a response, the last that is not empty counts: %s', (setCookies, value) => {
+  const token = value && credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
+  expect(credentials.setCookieTokenOf(setCookies)).toBe(token);
+});
 
-  it('all lines of Cookie are one list, of which the first cookie with a session counts, or the first', () => {
-    const tokenOfCookie = (value: string) => credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
-    const cookie = ['lang=sk', 'JSESSIONID=', 'JSESSIONID=one; x=1', 'JSESSIONID=two', 'JSESSIONID=three'];
-    const first = credentials.cookieTokenOf(fieldsOf({ cookie }));
-    expect([first, credentials.tokenOf(fieldsOf({ cookie }))]).toEqual([tokenOfCookie('one'), first]);
-    const known = [tokenOfCookie('three'), tokenOfCookie('two')];
-    const sessions = { knows: (token: string) => known.includes(token) };
-    expect(credentials.cookieTokenOf(fieldsOf({ cookie }), sessions)).toBe(tokenOfCookie('two'));
-    expect(credentials.cookieTokenOf(fieldsOf({ cookie: cookie.slice(0, 3) }), sessions)).toBe(first);
-  });
+it('a cookie counts only without another credential', () => {
+  const cookie = 'JSESSIONID=one';
+  expect(tokenOf({ cookie, ...basic('anna:pass') })).toBe(tokenOf(basic('anna:pass')));
+  expect(tokenOf({ cookie, 'x-api-key': 'key-1' })).toBe(tokenOf({ 'x-api-key': 'key-1' }));
+});
 
-  it.each([
-    [['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly'], 'two'],
-    [['JSESSIONID=; Max-Age=0', 'JSESSIONID=one; Path=/', 'JSESSIONID=two; Path=/'], 'two'],
-    [['JSESSIONID=; Max-Age=0'], undefined],
-    [['lang=sk; JSESSIONID=two'], undefined],
-  ])('of the cookies %j of a response, the last that is not empty counts: %s', (setCookies, value) => {
-    const token = value && credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
-    expect(credentials.setCookieTokenOf(setCookies)).toBe(token);
-  });
+it('tokens are hashes that another process computes differently, unless it adopts the key of the previous one', () => {
+  const token = tokenOf(basic('anna:pass'));
+  expect(token).toMatch(/^[0-9a-f]{64}$/);
+  expect(tokenOf({ 'x-api-key': 'key-1' })).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+  expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
+  const next = new Credentials([{ user: 'historian', key: 'key-1' }], COOKIE);
+  next.adopt(credentials.secret);
+  const key = fieldsOf({ 'x-api-key': 'key-1' });
+  expect(next.tokenOf(key)).toBe(credentials.tokenOf(key));
+  expect(next.identify(key)).toEqual({ key: next.tokenOf(key), userName: 'historian' });
+});
 
-  it('a cookie counts only without another credential', () => {
-    const cookie = 'JSESSIONID=one';
-    expect(tokenOf({ cookie, ...basic('anna:pass') })).toBe(tokenOf(basic('anna:pass')));
-    expect(tokenOf({ cookie, 'x-api-key': 'key-1' })).toBe(tokenOf({ 'x-api-key': 'key-1' }));
-  });
-
-  it('are hashes that another process computes differently', () => {
-    const token = tokenOf(basic('anna:pass'));
-    expect(token).toMatch(/^[0-9a-f]{64}$/);
-    expect(tokenOf({ 'x-api-key': 'key-1' })).toMatch(/^[A-Za-z0-9+/]{43}=$/);
-    expect(tokenOf(basic('anna:pass'), new Credentials([], COOKIE))).not.toBe(token);
-  });
-
-  it('are the same in a process that adopts the key of the previous one', () => {
-    const next = new Credentials([{ user: 'historian', key: 'key-1' }], COOKIE);
-    next.adopt(credentials.secret);
-    const key = fieldsOf({ 'x-api-key': 'key-1' });
-    expect(next.tokenOf(key)).toBe(credentials.tokenOf(key));
-    expect(next.identify(key)).toEqual({ key: next.tokenOf(key), userName: 'historian' });
-  });
-
-  it('survive a restart unless they include a password', () => {
-    const lasting = (fields: Record<string, string>) => isLasting(tokenOf(fields) ?? '');
-    expect(lasting(basic('anna:pass'))).toBe(false);
-    expect(lasting({ 'x-api-key': 'key-1' })).toBe(true);
-    expect(lasting({ cookie: 'JSESSIONID=one' })).toBe(true);
-    expect(isLasting(credentials.clientTokenOf('client-1'))).toBe(true);
-  });
+it('tokens survive a restart unless they include a password', () => {
+  const lasting = (fields: Record<string, string>) => isLasting(tokenOf(fields) ?? '');
+  expect(lasting(basic('anna:pass'))).toBe(false);
+  expect(lasting({ 'x-api-key': 'key-1' })).toBe(true);
+  expect(lasting({ cookie: 'JSESSIONID=one' })).toBe(true);
+  expect(isLasting(credentials.clientTokenOf('client-1'))).toBe(true);
 });
 
 const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };

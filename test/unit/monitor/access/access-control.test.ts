@@ -1,6 +1,6 @@
-import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { AccessFiles } from '../../../../src/config/config.ts';
-import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
+import { AccessControl, FailureLimit } from '../../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
 import { isPassword, type PasswordHash } from '../../../../src/monitor/access/password-hash.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   bobLine = await userLine('bob', 'metrics', 'bobbobbob');
 });
 
-let folder: Folder;
+const folder = new Folder().forTests();
 let clock: ManualClock;
 let files: AccessFiles;
 let list: AccessList;
@@ -29,7 +29,6 @@ let control: AccessControl;
 /** What passwords were compared with, right ones and decoys. */
 let verified: PasswordHash[];
 beforeEach(async () => {
-  folder = new Folder();
   clock = new ManualClock();
   files = {
     usersFile: folder.write('users', `${annLine}\n${bobLine}\n`),
@@ -42,7 +41,6 @@ beforeEach(async () => {
     return isPassword(password, expected);
   });
 });
-afterEach(() => folder.remove());
 
 const check = (authorization: string | undefined, address = HERE) => control.check({ authorization, address });
 
@@ -56,13 +54,10 @@ async function fail(times: number, address = HERE): Promise<void> {
   for (let count = 0; count < times; count++) await check(`Bearer wrong${count}`, address);
 }
 
-it('a credential identifies its reader and the role', async () => {
+it('a credential identifies its reader and the role, and counts as missing, not as wrong, if it is unreadable', async () => {
   expect(await check(ANN)).toEqual(KNOWN_ANN);
   expect(await check(BOB)).toEqual(known('bob', 'metrics'));
   expect(await check(`Bearer ${TOKEN}`)).toEqual(known('prometheus', 'metrics'));
-});
-
-it('a credential counts as missing, not as wrong, if it is unreadable', async () => {
   for (let count = 0; count < 20; count++) expect(await check(undefined)).toEqual({ kind: 'missing' });
   expect(await check('Digest x')).toEqual({ kind: 'missing' });
   for (const right of [ANN, `Bearer ${TOKEN}`]) expect(await check(right)).toMatchObject({ kind: 'known' });
@@ -113,7 +108,7 @@ it('a credential costs for an unknown user always the work of the same known use
   expect(costs.slice(40)).toEqual(costs.slice(0, 40));
 });
 
-it('an address with too many wrong credentials gets a retry time with its next wrong one', async () => {
+it('an address with too many wrong credentials gets a retry time with its next wrong one, and locks out no right token or password', async () => {
   await fail(10);
   expect(await check('Bearer wrong')).toEqual({ kind: 'wrong', retryAfterS: 6 });
   expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'wrong', retryAfterS: 6 });
@@ -121,9 +116,6 @@ it('an address with too many wrong credentials gets a retry time with its next w
   expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
   clock.advanceS(6);
   expect(await check('Bearer wrong')).toEqual(WRONG);
-});
-
-it('an address with too many wrong credentials locks out no right token, no password that was right before, and no new right password', async () => {
   await check(ANN);
   await fail(200);
   expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
@@ -266,4 +258,40 @@ it('without users no password is verified', async () => {
   const only = new AccessControl(tokensOnly, clock);
   expect(only.schemes).toEqual({ hasUsers: false, hasTokens: true });
   expect(await only.check({ authorization: ANN, address: HERE })).toEqual(WRONG);
+});
+
+it('the limit on failures allows an address ten failures, then one every six seconds, and no longer a wait for further failures', () => {
+  const limit = new FailureLimit(clock);
+  for (let count = 0; count < 10; count++) {
+    expect(limit.retryAfterS('a')).toBe(0);
+    limit.add('a');
+  }
+  expect(limit.retryAfterS('a')).toBe(6);
+  expect(limit.retryAfterS('b')).toBe(0);
+  clock.advanceS(5.5);
+  expect(limit.retryAfterS('a')).toBe(1);
+  clock.advanceS(0.5);
+  expect(limit.retryAfterS('a')).toBe(0);
+  limit.add('a');
+  expect(limit.retryAfterS('a')).toBe(6);
+  for (let count = 0; count < 1_000; count++) limit.add('a');
+  clock.advanceS(60);
+  for (let count = 0; count < 10; count++) {
+    expect(limit.retryAfterS('a')).toBe(0);
+    limit.add('a');
+  }
+});
+
+it('the limit on failures remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
+  const limit = new FailureLimit(clock);
+  for (let count = 0; count < 10; count++) {
+    limit.add('first');
+    limit.add('second');
+  }
+  for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
+  limit.add('first');
+  expect(limit.evicted).toBe(0);
+  limit.add('one more');
+  expect(limit.evicted).toBe(1);
+  expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
 });

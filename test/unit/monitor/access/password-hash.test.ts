@@ -12,22 +12,16 @@ import { CHEAP } from '../../../support/monitor/access/access-files.ts';
 const SALT = Buffer.alloc(16, 1).toString('base64');
 const HASH = Buffer.alloc(32, 2).toString('base64');
 
-it('a password hash matches its password and no other, also after reading its text', async () => {
+it('a password hash matches its password and no other, also after reading its text; its decoy costs the same and matches nothing', async () => {
   const text = formatPasswordHash(await createPasswordHash('correct horse', CHEAP));
   expect(text).toMatch(/^scrypt\$16384\$8\$1\$[A-Za-z0-9+/=]{24}\$[A-Za-z0-9+/=]{44}$/);
   const parsed = parsePasswordHash(text)!;
   expect(await isPassword('correct horse', parsed)).toBe(true);
   expect(await isPassword('correct horsf', parsed)).toBe(false);
   expect(await isPassword('', parsed)).toBe(false);
-});
-
-it('a password hash differs each time', async () => {
   const [one, other] = await Promise.all([createPasswordHash('x', CHEAP), createPasswordHash('x', CHEAP)]);
   expect(one.salt).not.toEqual(other.salt);
   expect(one.hash).not.toEqual(other.hash);
-});
-
-it('a password hash works with the costs of passwd, and its decoy costs the same and matches nothing', async () => {
   const decoy = createDecoy(DEFAULT_COST);
   expect(decoy).toMatchObject(DEFAULT_COST);
   expect(parsePasswordHash(formatPasswordHash(decoy))).toEqual(decoy);

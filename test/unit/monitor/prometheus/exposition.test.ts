@@ -66,11 +66,8 @@ h_info{v="1",w="2"} 1
 `;
 }
 
-it('renderTables writes text 0.0.4', () => {
+it('renderTables writes text 0.0.4, and OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
   expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
-});
-
-it('renderTables writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
   expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
 });
 

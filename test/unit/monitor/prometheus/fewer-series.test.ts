@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { counter, createTable, gauge, histogram } from '../../../../src/base/metric-description.ts';
 import { createBucketBounds, DurationBuckets } from '../../../../src/metrics/duration-buckets.ts';
 import { renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
-import { FewerSeries } from '../../../../src/monitor/prometheus/fewer-series.ts';
+import { FewerSeries, type SeriesOptions } from '../../../../src/monitor/prometheus/fewer-series.ts';
+import { createPlant, MS } from '../../../support/monitor/prometheus/plant.ts';
 import { samplesOf, sumOf } from '../../../support/monitor/prometheus/samples.ts';
 
 /** Counts of a plant by name. Folding a name adds its count to `(other)`, as the table of names does. */
@@ -11,8 +13,8 @@ class Names {
   readonly durations = new Map<string, DurationBuckets>();
   readonly fewer: FewerSeries;
 
-  constructor(names?: number, objects: 'all' | 'totals' = 'all') {
-    this.fewer = new FewerSeries({ objects, ...(names === undefined ? {} : { names }) });
+  constructor(names?: number) {
+    this.fewer = new FewerSeries({ objects: 'all', ...(names === undefined ? {} : { names }) });
   }
 
   count(name: string): void {
@@ -51,15 +53,6 @@ it('the first names have series, and the rest is added up with the same sums and
   }
 });
 
-it('totals of objects have no name', () => {
-  const names = new Names(undefined, 'totals');
-  for (const name of ['x', 'y', 'x']) names.count(name);
-  const samples = names.read();
-  expect([...samples].filter(([key]) => key.startsWith('values_total'))).toEqual([
-    ['values_total{application="a"}', 3],
-  ]);
-});
-
 it.each([1, 2, 3, 4, 5])('no counter falls, whatever is counted and folded between reads: seed %d', (seed) => {
   const names = new Names(3);
   const last = new Map<string, number>();
@@ -86,4 +79,24 @@ it.each([1, 2, 3, 4, 5])('no counter falls, whatever is counted and folded betwe
       last.set(key, value);
     }
   }
+});
+
+/** The table of series by setting in docs/fleet.md. */
+const DOCUMENT = readFileSync(new URL('../../../../docs/fleet.md', import.meta.url), 'utf8');
+
+async function countSeries(prometheus: SeriesOptions): Promise<number> {
+  const { monitored, statistics } = await createPlant({ prometheus });
+  for (let i = 0; i < 200; i += 1) statistics.rpc.recordAnswered(`E.A${i}`, 200, MS);
+  for (let i = 0; i < 1_000; i += 1) statistics.object.recordRead(`H.A${i}`, 200);
+  const tables = monitored.createTables(await monitored.sidecar.readProcess());
+  return samplesOf([...renderTables(new FewerSeries(prometheus).apply(tables), 'text')].join('')).size;
+}
+
+it.each<[string, SeriesOptions]>([
+  ['none', { objects: 'all' }],
+  ['`objects: totals`', { objects: 'totals' }],
+  ['`objects: totals`, `names: 50`', { objects: 'totals', names: 50 }],
+  ['`objects: totals`, `names: 50`, 4 `buckets`', { objects: 'totals', names: 50, buckets: [0.01, 0.1, 1, 10] }],
+])('the table has the series of 200 RPCs and 1,000 objects with %s', async (settings, options) => {
+  expect(DOCUMENT).toContain(`| ${settings} | ${(await countSeries(options)).toLocaleString('en')} |`);
 });

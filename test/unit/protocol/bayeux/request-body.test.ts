@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { MAX_PARAMETERS } from '../../../../src/protocol/bayeux/parameters.ts';
 import { parseCallbackQuery } from '../../../../src/protocol/bayeux/request-body.ts';
 import { costOf } from '../../../support/protocol/cost.ts';
-import { parseCallbackMessages, parseRequestText } from './read-all.ts';
+import { parseCallbackMessages, parseRequestText, parseResponseText } from './read-all.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const A = '{"channel":"/a"}';
@@ -73,12 +73,9 @@ it.each([
   expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
 });
 
-it('a query of callback-polling has a default for the callback', () => {
+it('a query of callback-polling has a default for the callback, and may hold several messages, and letters that are not escaped', () => {
   expect(parseCallbackQuery(`message=${enc(A)}`)?.callback).toBe('jsonpcallback');
   expect(parseCallbackQuery(`jsonp=&message=${enc(A)}`)?.callback).toBe('jsonpcallback');
-});
-
-it('a query of callback-polling may hold several messages, and letters that are not escaped', () => {
   const target = Buffer.from(`/cometd?message=${A}&message={"channel":"/d2/object/Č"}`).toString('latin1');
   expect(channels(parseCallbackMessages(target))).toEqual(['/a', '/d2/object/Č']);
 });
@@ -89,3 +86,34 @@ it.each(['/smartWeb/api/cometd', '/cometd?jsonp=cb', '/cometd?jsonp=cb&message='
     expect(parseCallbackMessages(target)).toBeUndefined();
   },
 );
+
+const JSON_TEXT = '[{"channel":"/meta/connect","successful":true},{"channel":"/a","data":") ;"}]';
+const responded = (body: string, callback?: string) => channels(parseResponseText(body, callback));
+
+it('a response is JSON, also in spite of a callback', () => {
+  expect(responded(JSON_TEXT)).toEqual(['/meta/connect', '/a']);
+  expect(responded(`cb(${JSON_TEXT})`)).toBeUndefined();
+  expect(responded(JSON_TEXT, 'cb')).toEqual(['/meta/connect', '/a']);
+});
+
+it.each([
+  ['of faye', `/**/__jsonp1__(${JSON_TEXT});`, '__jsonp1__'],
+  ['without comment and semicolon', `cb(${JSON_TEXT})`, 'cb'],
+  ['with space and a longer comment', `\r\n/* * x */ cb (\n${JSON_TEXT}\n)\n ;\n`, 'cb'],
+  ['by a dotted name', `/**/window.a$.b_1(${JSON_TEXT});`, 'window.a$.b_1'],
+  ['with a single message', 'cb({"channel":"/meta/connect"})', 'cb'],
+])('a response is a call of the callback %s', (_, body, callback) => {
+  expect(responded(body, callback)?.[0]).toBe('/meta/connect');
+});
+
+it.each([
+  ['another callback', `other(${JSON_TEXT});`],
+  ['an open comment', `/* cb(${JSON_TEXT});`],
+  ['no end', `cb(${JSON_TEXT}`],
+  ['two arguments', `cb(${JSON_TEXT},1)`],
+  ['more after it', `cb(${JSON_TEXT}); alert(1)`],
+  ['only a closing parenthesis', 'cb)'],
+  ['a page', '<html>cb([])</html>'],
+])('a response is not Bayeux with %s', (_, body) => {
+  expect(responded(body, 'cb')).toBeUndefined();
+});

@@ -52,11 +52,6 @@ describe('on a Node.js with a hole in its brotli decoder', () => {
     expect(decodeContent(zlib.gzipSync(zlib.brotliCompressSync(BODY)), coding, LIMIT)).toBeUndefined();
   });
 
-  it('gzip and deflate are read as ever', () => {
-    expect(decodeContent(zlib.gzipSync(BODY), 'gzip', LIMIT)).toEqual(BODY);
-    expect(decodeContent(zlib.deflateSync(BODY), 'deflate', LIMIT)).toEqual(BODY);
-  });
-
   it('brotli is not decoded under the name of another coding', () => {
     for (const coding of ['gzip', 'x-gzip', 'deflate', 'compress', 'x-br', 'brotli'])
       expect(decodeContent(zlib.brotliCompressSync(BODY), coding, LIMIT)).toBeUndefined();
@@ -77,57 +72,57 @@ it.runIf('zstdCompressSync' in zlib)('a body is read of the coding zstd', () => 
   expect(decodeContent(compress(BODY), 'zstd', 100)).toBeUndefined();
 });
 
-describe('a body is not read', () => {
-  it.skipIf('zstdCompressSync' in zlib)('in zstd on a Node without zstd', () => {
-    expect(decodeContent(BODY, 'zstd', LIMIT)).toBeUndefined();
-  });
+it.skipIf('zstdCompressSync' in zlib)('a body is not read in zstd on a Node without zstd', () => {
+  expect(decodeContent(BODY, 'zstd', LIMIT)).toBeUndefined();
+});
 
-  // Also names of Object.prototype.
-  it.each(['compress', 'gzip, aes128gcm', 'constructor', '__proto__', 'gzip;q=1', 'gzip br'])('of %s', (coding) => {
+// Also names of Object.prototype.
+it.each(['compress', 'gzip, aes128gcm', 'constructor', '__proto__', 'gzip;q=1', 'gzip br'])(
+  'a body is not read of %s',
+  (coding) => {
     expect(decodeContent(zlib.gzipSync(BODY), coding, LIMIT)).toBeUndefined();
     expect(decodeContent(Buffer.alloc(0), coding, 1)).toBeUndefined();
-  });
+  },
+);
 
-  it('of more than one coding', () => {
-    expect(decodeContent(zlib.gzipSync(zlib.gzipSync(BODY)), 'gzip, gzip', LIMIT)).toBeUndefined();
-    expect(decodeContent(zlib.brotliCompressSync(zlib.gzipSync(BODY)), 'gzip, br', LIMIT)).toBeUndefined();
-  });
+it('a body is not read of more than one coding', () => {
+  expect(decodeContent(zlib.gzipSync(zlib.gzipSync(BODY)), 'gzip, gzip', LIMIT)).toBeUndefined();
+  expect(decodeContent(zlib.brotliCompressSync(zlib.gzipSync(BODY)), 'gzip, br', LIMIT)).toBeUndefined();
+});
 
-  it.each([
-    ['gzip', zlib.gzipSync(BODY)],
-    ['deflate', zlib.deflateSync(BODY)],
-    ['deflate', zlib.deflateRawSync(BODY)],
-    ['br', zlib.brotliCompressSync(BODY)],
-  ])('of %s that is broken or truncated', (coding, bytes) => {
-    expect(decodeContent(bytes.subarray(0, -3), coding, LIMIT)).toBeUndefined();
-    expect(decodeContent(BODY, coding, LIMIT)).toBeUndefined();
-  });
+it.each([
+  ['gzip', zlib.gzipSync(BODY)],
+  ['deflate', zlib.deflateSync(BODY)],
+  ['deflate', zlib.deflateRawSync(BODY)],
+  ['br', zlib.brotliCompressSync(BODY)],
+])('a body is not read of %s that is broken or truncated', (coding, bytes) => {
+  expect(decodeContent(bytes.subarray(0, -3), coding, LIMIT)).toBeUndefined();
+  expect(decodeContent(BODY, coding, LIMIT)).toBeUndefined();
+});
 
-  // Encoders write a smaller window for a small body: WBITS of 23 and 24 are set here.
-  it.each([0x0d, 0x0f])('of brotli that asks for a window of more than 4 MiB', (first) => {
-    const body = zlib.brotliCompressSync(BODY);
-    body[0] = ((body[0] as number) & 0xf0) | first;
-    expect(zlib.brotliDecompressSync(body)).toEqual(BODY);
-    expect(decodeContent(body, 'br', LIMIT)).toBeUndefined();
-  });
+// Encoders write a smaller window for a small body: WBITS of 23 and 24 are set here.
+it.each([0x0d, 0x0f])('a body is not read of brotli that asks for a window of more than 4 MiB', (first) => {
+  const body = zlib.brotliCompressSync(BODY);
+  body[0] = ((body[0] as number) & 0xf0) | first;
+  expect(zlib.brotliDecompressSync(body)).toEqual(BODY);
+  expect(decodeContent(body, 'br', LIMIT)).toBeUndefined();
+});
 
-  const ZEROS = Buffer.alloc(50_000);
-  it.each([
-    ['gzip', zlib.gzipSync(ZEROS)],
-    ['deflate', zlib.deflateSync(ZEROS)],
-    ['br', zlib.brotliCompressSync(ZEROS, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } })],
-  ])('of %s that exceeds the limit by one byte', (coding, bytes) => {
-    expect(decodeContent(bytes, coding, 50_000)?.equals(ZEROS)).toBe(true);
-    expect(decodeContent(bytes, coding, 49_999)).toBeUndefined();
-  });
+const ZEROS = Buffer.alloc(50_000);
+it.each([
+  ['gzip', zlib.gzipSync(ZEROS)],
+  ['deflate', zlib.deflateSync(ZEROS)],
+  ['br', zlib.brotliCompressSync(ZEROS, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } })],
+])('a body is not read of %s that exceeds the limit by one byte', (coding, bytes) => {
+  expect(decodeContent(bytes, coding, 50_000)?.equals(ZEROS)).toBe(true);
+  expect(decodeContent(bytes, coding, 49_999)).toBeUndefined();
+});
 
-  it('above 64 KiB that is more than a hundred times the sent bytes', () => {
-    const lengthOf = (content: Buffer) =>
-      decodeContent(zlib.gzipSync(content, { level: 1 }), 'gzip', 1_000_000)?.length;
-    const zeros = Buffer.alloc(200_000);
-    expect(zlib.gzipSync(zeros, { level: 1 }).length).toBeLessThan(1_000);
-    const noise = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 251));
-    const contents = [zeros.subarray(0, 60_000), zeros, Buffer.alloc(200_000, noise)];
-    expect(contents.map(lengthOf)).toEqual([60_000, undefined, 200_000]);
-  });
+it('a body is not read above 64 KiB that is more than a hundred times the sent bytes', () => {
+  const lengthOf = (content: Buffer) => decodeContent(zlib.gzipSync(content, { level: 1 }), 'gzip', 1_000_000)?.length;
+  const zeros = Buffer.alloc(200_000);
+  expect(zlib.gzipSync(zeros, { level: 1 }).length).toBeLessThan(1_000);
+  const noise = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 251));
+  const contents = [zeros.subarray(0, 60_000), zeros, Buffer.alloc(200_000, noise)];
+  expect(contents.map(lengthOf)).toEqual([60_000, undefined, 200_000]);
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import {
   parseResponseHead,
   type ResponseProgress,
@@ -46,108 +46,106 @@ function readWhole(text: string) {
   return { reader, last: reader.read(bytes, bytes.length) };
 }
 
-describe('ResponseReader', () => {
-  it('copies and searches a head that comes byte by byte once or twice, not with each byte', () => {
-    const reader = new ResponseReader(65_536);
-    reader.begin('GET');
-    const head = Buffer.from(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(2_000)}Content-Length: 1\r\n\r\nx`, 'latin1');
-    const copied = countCopied();
-    const searches = vi.spyOn(Buffer.prototype, 'indexOf');
-    for (let at = 0; at < head.length - 1; at += 1) reader.read(head.subarray(at, at + 1), 1);
-    expect(reader.read(head.subarray(-1), 1)).toBe('complete');
-    // All of what was held, with each byte, would be 33 MB and 8 million line ends.
-    expect(copied()).toBeLessThan(4 * head.length);
-    expect(searches.mock.calls.length).toBeLessThan(2 * head.length);
-    reader.release();
-    expect([reader.bytes.length, reader.keptBytes]).toEqual([0, 0]);
-  });
+it('ResponseReader copies and searches a head that comes byte by byte once or twice, not with each byte', () => {
+  const reader = new ResponseReader(65_536);
+  reader.begin('GET');
+  const head = Buffer.from(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(2_000)}Content-Length: 1\r\n\r\nx`, 'latin1');
+  const copied = countCopied();
+  const searches = vi.spyOn(Buffer.prototype, 'indexOf');
+  for (let at = 0; at < head.length - 1; at += 1) reader.read(head.subarray(at, at + 1), 1);
+  expect(reader.read(head.subarray(-1), 1)).toBe('complete');
+  // All of what was held, with each byte, would be 33 MB and 8 million line ends.
+  expect(copied()).toBeLessThan(4 * head.length);
+  expect(searches.mock.calls.length).toBeLessThan(2 * head.length);
+  reader.release();
+  expect([reader.bytes.length, reader.keptBytes]).toEqual([0, 0]);
+});
 
-  it.each([
-    ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
-    ['chunks with extension and trailer', 'GET', `${CHUNKED}5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n`, 200],
-    ['a HEAD response with a length', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 200],
-    ['204', 'GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
-    ['304 with a length', 'GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', 304],
-    ['interim responses before', 'GET', `${INTERIM}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx`, 200],
-    ['no reason phrase', 'GET', 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', 404],
-  ])('finds the end of %s wherever it is cut', (_what, method, text, status) => {
-    for (let split = 0; split <= text.length; split += 1) {
-      expect(follow(method, text, split)).toEqual({ passed: text, last: 'complete', status });
-    }
-  });
+it.each([
+  ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
+  ['chunks with extension and trailer', 'GET', `${CHUNKED}5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n`, 200],
+  ['a HEAD response with a length', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 200],
+  ['204', 'GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
+  ['304 with a length', 'GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', 304],
+  ['interim responses before', 'GET', `${INTERIM}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx`, 200],
+  ['no reason phrase', 'GET', 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', 404],
+])('ResponseReader finds the end of %s wherever it is cut', (_what, method, text, status) => {
+  for (let split = 0; split <= text.length; split += 1) {
+    expect(follow(method, text, split)).toEqual({ passed: text, last: 'complete', status });
+  }
+});
 
-  it.each([
-    ['said twice, as Tomcat does', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
-    ['said twice in one line', 'Transfer-Encoding: chunked, chunked'],
-    ['after another coding', 'Transfer-Encoding: gzip, chunked'],
-    ['after another one with a parameter', 'Transfer-Encoding: x;a="b, c", chunked'],
-    ['with empty members', 'Transfer-Encoding: ,chunked,'],
-  ])('frames an answer by its final coding: chunked %s', (_what, fields) => {
-    const text = `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n1\r\na\r\n0\r\n\r\n`;
-    for (let split = 0; split <= text.length; split += 1) {
-      expect(follow('GET', text, split)).toEqual({ passed: text, last: 'complete', status: 200 });
-    }
-  });
+it.each([
+  ['said twice, as Tomcat does', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
+  ['said twice in one line', 'Transfer-Encoding: chunked, chunked'],
+  ['after another coding', 'Transfer-Encoding: gzip, chunked'],
+  ['after another one with a parameter', 'Transfer-Encoding: x;a="b, c", chunked'],
+  ['with empty members', 'Transfer-Encoding: ,chunked,'],
+])('ResponseReader frames an answer by its final coding: chunked %s', (_what, fields) => {
+  const text = `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n1\r\na\r\n0\r\n\r\n`;
+  for (let split = 0; split <= text.length; split += 1) {
+    expect(follow('GET', text, split)).toEqual({ passed: text, last: 'complete', status: 200 });
+  }
+});
 
-  it.each([
-    ['what ends with another coding', 'Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
-    ['when nothing else ends the body', '\r\nabc'],
-  ])('reads until the connection closes %s', (_what, rest) => {
-    const { reader, last } = readWhole(`HTTP/1.1 200 OK\r\n${rest}`);
-    expect([last, reader.endsWithConnection]).toEqual(['more', true]);
-  });
+it.each([
+  ['what ends with another coding', 'Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
+  ['when nothing else ends the body', '\r\nabc'],
+])('ResponseReader reads until the connection closes %s', (_what, rest) => {
+  const { reader, last } = readWhole(`HTTP/1.1 200 OK\r\n${rest}`);
+  expect([last, reader.endsWithConnection]).toEqual(['more', true]);
+});
 
-  it.each([
-    ['blanks before a colon', 'X-A : b\r\nContent-Length\t: 1', 'X-A: b\r\nContent-Length: 1'],
-    ['folds', 'X-A: b\r\n \tc\r\nContent-Length:\r\n 1', 'X-A: b c\r\nContent-Length: 1'],
-  ])('removes %s from a head', (_what, fields, mended) => {
-    const [sent, passed] = [fields, mended].map((lines) => `HTTP/1.1 200 OK\r\n${lines}\r\n\r\nx`);
-    for (let split = 0; split <= sent!.length; split += 1) {
-      expect(follow('GET', sent!, split)).toEqual({ passed, last: 'complete', status: 200 });
-    }
-  });
+it.each([
+  ['blanks before a colon', 'X-A : b\r\nContent-Length\t: 1', 'X-A: b\r\nContent-Length: 1'],
+  ['folds', 'X-A: b\r\n \tc\r\nContent-Length:\r\n 1', 'X-A: b c\r\nContent-Length: 1'],
+])('ResponseReader removes %s from a head', (_what, fields, mended) => {
+  const [sent, passed] = [fields, mended].map((lines) => `HTTP/1.1 200 OK\r\n${lines}\r\n\r\nx`);
+  for (let split = 0; split <= sent!.length; split += 1) {
+    expect(follow('GET', sent!, split)).toEqual({ passed, last: 'complete', status: 200 });
+  }
+});
 
-  it.each([
-    ['SSH-2.0-x\r\n\r\n', 'status line'],
-    ['HTTP/1.1 200 OK\r\nX-A: 1\r\nsecret\r\n\r\n', 'line 3'],
-    ['HTTP/1.1 200 OK\r\nX-A: secret\0\r\n\r\n', 'field X-A (line 2)'],
-    [`HTTP/1.1 200 OK\r\n${'x'.repeat(90)}: \0\r\n\r\n`, `field ${'x'.repeat(40)} (line 2)`],
-    ['HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n', 'field Content-Length'],
-    [`${CHUNKED.slice(0, -2)}Content-Length: 1\r\n\r\n`, 'Content-Length beside Transfer-Encoding'],
-    [`${CHUNKED}secret\r\n`, 'chunk size'],
-    [`${CHUNKED}1;=secret\r\n`, 'chunk extension'],
-    [`${CHUNKED}1\r\nab\r\n`, 'end of a chunk'],
-    [`${CHUNKED}0\r\nsecret\r\n`, 'trailers'],
-    ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'status 101'],
-    ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx', 'field Content-Length'],
-    ['HTTP/1.1 200 OK\r\n X: a\r\n\r\n', 'line 2'],
-    ['HTTP/1.1 20 OK\r\n\r\n', 'status line'],
-    ['HTTP/2.0 200 OK\r\n\r\n', 'status line'],
-  ])('names what is wrong with %j, and passes nothing before its body: %s', (text, fault) => {
-    const { reader, last } = readWhole(text);
-    const passedBytes = text.startsWith(CHUNKED) ? CHUNKED.length : 0;
-    expect([last, reader.fault, reader.end]).toEqual(['malformed', fault, passedBytes]);
-  });
+it.each([
+  ['SSH-2.0-x\r\n\r\n', 'status line'],
+  ['HTTP/1.1 200 OK\r\nX-A: 1\r\nsecret\r\n\r\n', 'line 3'],
+  ['HTTP/1.1 200 OK\r\nX-A: secret\0\r\n\r\n', 'field X-A (line 2)'],
+  [`HTTP/1.1 200 OK\r\n${'x'.repeat(90)}: \0\r\n\r\n`, `field ${'x'.repeat(40)} (line 2)`],
+  ['HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n', 'field Content-Length'],
+  [`${CHUNKED.slice(0, -2)}Content-Length: 1\r\n\r\n`, 'Content-Length beside Transfer-Encoding'],
+  [`${CHUNKED}secret\r\n`, 'chunk size'],
+  [`${CHUNKED}1;=secret\r\n`, 'chunk extension'],
+  [`${CHUNKED}1\r\nab\r\n`, 'end of a chunk'],
+  [`${CHUNKED}0\r\nsecret\r\n`, 'trailers'],
+  ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'status 101'],
+  ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx', 'field Content-Length'],
+  ['HTTP/1.1 200 OK\r\n X: a\r\n\r\n', 'line 2'],
+  ['HTTP/1.1 20 OK\r\n\r\n', 'status line'],
+  ['HTTP/2.0 200 OK\r\n\r\n', 'status line'],
+])('ResponseReader names what is wrong with %j, and passes nothing before its body: %s', (text, fault) => {
+  const { reader, last } = readWhole(text);
+  const passedBytes = text.startsWith(CHUNKED) ? CHUNKED.length : 0;
+  expect([last, reader.fault, reader.end]).toEqual(['malformed', fault, passedBytes]);
+});
 
-  it('leaves what follows a complete response unread', () => {
-    const first = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
-    const followed = follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0);
-    expect(followed).toEqual({ passed: first, last: 'complete', status: 200 });
-  });
+it('ResponseReader leaves what follows a complete response unread', () => {
+  const first = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
+  const followed = follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0);
+  expect(followed).toEqual({ passed: first, last: 'complete', status: 200 });
+});
 
-  it('stops at a broken chunk and passes no byte of that read', () => {
-    const { reader, last } = readWhole(`${CHUNKED}1\r\na\r\n`);
-    expect(last).toBe('more');
-    const broken = Buffer.from('zz\r\n');
-    expect(reader.read(broken, broken.length)).toBe('malformed');
-    expect(reader.end).toBe(0);
-  });
+it('ResponseReader stops at a broken chunk and passes no byte of that read', () => {
+  const { reader, last } = readWhole(`${CHUNKED}1\r\na\r\n`);
+  expect(last).toBe('more');
+  const broken = Buffer.from('zz\r\n');
+  expect(reader.read(broken, broken.length)).toBe('malformed');
+  expect(reader.end).toBe(0);
+});
 
-  it('refuses a head beyond the limit, whether its end has come or not', () => {
-    const text = `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(MAX_HEAD_BYTES)}\r\n\r\n`;
-    expect(follow('GET', text, 0).last).toBe('too-large');
-    expect(follow('GET', text.slice(0, -4), 0).last).toBe('too-large');
-  });
+it('ResponseReader refuses a head beyond the limit, whether its end has come or not', () => {
+  const text = `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(MAX_HEAD_BYTES)}\r\n\r\n`;
+  expect(follow('GET', text, 0).last).toBe('too-large');
+  expect(follow('GET', text.slice(0, -4), 0).last).toBe('too-large');
 });
 
 it.each([

@@ -1,5 +1,5 @@
 import { constants, deflateRawSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-reader.ts';
 import {
@@ -36,81 +36,78 @@ it.each([
   for (const options of ALL) expect(told(join(bytes, AFTER), options)).toEqual([{ text: 'Hello' }, { text: 'after' }]);
 });
 
-describe('a compressed message', () => {
-  it('may refer to the one before (RFC 7692 §7.2.3.2)', () => {
-    const bytes = hex('c1 07 f2 48 cd c9 c9 07 00 c1 05 f2 00 11 00 00');
-    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
-  });
+it('a compressed message may refer to the one before (RFC 7692 §7.2.3.2)', () => {
+  const bytes = hex('c1 07 f2 48 cd c9 c9 07 00 c1 05 f2 00 11 00 00');
+  expect(told(bytes, TAKEOVER)).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
+});
 
-  it('may refer as far back as the window goes, and no further than its direction agreed', async () => {
-    // Noise in the middle, so that only the far repetition can be referred to.
-    const noise = Array.from({ length: 40_000 }, (_, i) => String.fromCharCode(33 + ((i * i * 7919 + (i >> 3)) % 90)));
-    for (const windowBits of [8, 9, 10, 11, 12, 13, 14, 15]) {
-      const size = 1 << windowBits;
-      const far = noise.slice(0, Math.max(20, size - 262)).join('');
-      const contents = ['start', far, far.slice(0, 200), `${far}${far}`, 'end', far.slice(-100)];
-      const listener = new Listener({ deflate: { contextTakeover: true, windowBits } });
-      for (const payload of await deflatedTogether(contents, windowBits)) listener.push(compressed(payload));
-      expect(listener.texts).toEqual(contents);
-      expect(listener.reader.heldBytes).toBeLessThanOrEqual(Math.max(512, size) * 1.125);
-    }
-  });
+it('a compressed message may refer as far back as the window goes, and no further than its direction agreed', async () => {
+  // Noise in the middle, so that only the far repetition can be referred to.
+  const noise = Array.from({ length: 40_000 }, (_, i) => String.fromCharCode(33 + ((i * i * 7919 + (i >> 3)) % 90)));
+  for (const windowBits of [8, 9, 10, 11, 12, 13, 14, 15]) {
+    const size = 1 << windowBits;
+    const far = noise.slice(0, Math.max(20, size - 262)).join('');
+    const contents = ['start', far, far.slice(0, 200), `${far}${far}`, 'end', far.slice(-100)];
+    const listener = new Listener({ deflate: { contextTakeover: true, windowBits } });
+    for (const payload of await deflatedTogether(contents, windowBits)) listener.push(compressed(payload));
+    expect(listener.texts).toEqual(contents);
+    expect(listener.reader.heldBytes).toBeLessThanOrEqual(Math.max(512, size) * 1.125);
+  }
+});
 
-  it('may refer back by exactly 32,768 bytes', () => {
-    const first = Buffer.alloc(32_768, 'ab"cd'.repeat(13));
-    first.write('the very first bytes', 0);
-    // Fixed codes: length 258 (285), distance 24,577 + 8,191 = 32,768 (code 29, 13 extra bits all set), end of block.
-    const bits = `0${'01'.split('').reverse().join('')}${'11000101'}${'11101'}${'1'.repeat(13)}${'0000000'}000`;
-    const payload = Buffer.alloc(Math.ceil(bits.length / 8));
-    for (const [i, bit] of [...bits].entries())
-      payload[i >> 3] = (payload[i >> 3] as number) | (Number(bit) << (i & 7));
-    const listener = new Listener(TAKEOVER).push(compressed(deflated(first)), compressed(payload));
-    expect(listener.texts[1]).toBe(first.toString('latin1', 0, 258));
-  });
+it('a compressed message may refer back by exactly 32,768 bytes', () => {
+  const first = Buffer.alloc(32_768, 'ab"cd'.repeat(13));
+  first.write('the very first bytes', 0);
+  // Fixed codes: length 258 (285), distance 24,577 + 8,191 = 32,768 (code 29, 13 extra bits all set), end of block.
+  const bits = `0${'01'.split('').reverse().join('')}${'11000101'}${'11101'}${'1'.repeat(13)}${'0000000'}000`;
+  const payload = Buffer.alloc(Math.ceil(bits.length / 8));
+  for (const [i, bit] of [...bits].entries()) payload[i >> 3] = (payload[i >> 3] as number) | (Number(bit) << (i & 7));
+  const listener = new Listener(TAKEOVER).push(compressed(deflated(first)), compressed(payload));
+  expect(listener.texts[1]).toBe(first.toString('latin1', 0, 258));
+});
 
-  it('may be binary: it is not reported, but later ones may refer to it', async () => {
-    const [first, second] = await deflatedTogether(['said before, said before', 'said before again']);
-    const binary = frame({ opcode: OPCODE.binary, payload: first, rsv: 4 });
-    const event = { event: 'binary' };
-    expect(told(join(binary, compressed(second)), TAKEOVER)).toEqual([event, { text: 'said before again' }]);
-    expect(told(join(binary, AFTER), NO_TAKEOVER)).toEqual([event, { text: 'after' }]);
-  });
+it('a compressed message may be binary: it is not reported, but later ones may refer to it', async () => {
+  const [first, second] = await deflatedTogether(['said before, said before', 'said before again']);
+  const binary = frame({ opcode: OPCODE.binary, payload: first, rsv: 4 });
+  const event = { event: 'binary' };
+  expect(told(join(binary, compressed(second)), TAKEOVER)).toEqual([event, { text: 'said before again' }]);
+  expect(told(join(binary, AFTER), NO_TAKEOVER)).toEqual([event, { text: 'after' }]);
+});
 
-  it('may stand between messages that are not compressed', async () => {
-    const [first, second] = await deflatedTogether(['one one one', 'one one two']);
-    const bytes = join(compressed(first), text('plain'), compressed(second));
-    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'one one one' }, { text: 'plain' }, { text: 'one one two' }]);
-  });
+it('a compressed message may stand between messages that are not compressed', async () => {
+  const [first, second] = await deflatedTogether(['one one one', 'one one two']);
+  const bytes = join(compressed(first), text('plain'), compressed(second));
+  expect(told(bytes, TAKEOVER)).toEqual([{ text: 'one one one' }, { text: 'plain' }, { text: 'one one two' }]);
+});
 
-  it('may be empty; of no bytes at all, it ends context takeover', () => {
-    const bytes = join(compressed(hex('00')), compressed(deflated('')), AFTER);
-    for (const options of ALL) expect(told(bytes, options)).toEqual([{ text: '' }, { text: '' }, { text: 'after' }]);
-    expect(told(join(compressed(''), AFTER), NO_TAKEOVER)).toEqual([{ text: '' }, { text: 'after' }]);
-    expect(told(join(compressed(''), AFTER), TAKEOVER)).toEqual([{ text: '' }, MALFORMED]);
-  });
+it('a compressed message may be empty; of no bytes at all, it ends context takeover', () => {
+  const bytes = join(compressed(hex('00')), compressed(deflated('')), AFTER);
+  for (const options of ALL) expect(told(bytes, options)).toEqual([{ text: '' }, { text: '' }, { text: 'after' }]);
+  expect(told(join(compressed(''), AFTER), NO_TAKEOVER)).toEqual([{ text: '' }, { text: 'after' }]);
+  expect(told(join(compressed(''), AFTER), TAKEOVER)).toEqual([{ text: '' }, MALFORMED]);
+});
 
-  it('of more streams than anyone sends is not inflated: each costs time, however short', () => {
-    expect(told(compressed(Buffer.alloc(20_000, deflatedFinal(''))), NO_TAKEOVER)).toEqual([MALFORMED]);
-  });
+it('a compressed message of more streams than anyone sends is not inflated: each costs time, however short', () => {
+  expect(told(compressed(Buffer.alloc(20_000, deflatedFinal(''))), NO_TAKEOVER)).toEqual([MALFORMED]);
+});
 
-  it('cannot refer to what was before BFINAL', async () => {
-    const [first, second] = await deflatedTogether(['said before', 'said before']);
-    const bytes = join(compressed(first), compressed(deflatedFinal('x')), compressed(second));
-    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'said before' }, { text: 'x' }, MALFORMED]);
-  });
+it('a compressed message cannot refer to what was before BFINAL', async () => {
+  const [first, second] = await deflatedTogether(['said before', 'said before']);
+  const bytes = join(compressed(first), compressed(deflatedFinal('x')), compressed(second));
+  expect(told(bytes, TAKEOVER)).toEqual([{ text: 'said before' }, { text: 'x' }, MALFORMED]);
+});
 
-  it('may be fragmented anywhere, between control frames, and pushed in any pieces', async () => {
-    const contents = ['first message', 'second message, first message', 'third'];
-    const payloads = await deflatedTogether(contents);
-    for (let size = 1; size < 40; size += 1) {
-      const frames = payloads.flatMap((payload) => [
-        text(payload.subarray(0, size), { rsv: 4, fin: false }),
-        frame({ opcode: 0x9, payload: 'ping' }),
-        frame({ opcode: 0, payload: payload.subarray(size) }),
-      ]);
-      expect(new Listener(TAKEOVER).pushPieces(join(...frames), () => size).texts).toEqual(contents);
-    }
-  });
+it('a compressed message may be fragmented anywhere, between control frames, and pushed in any pieces', async () => {
+  const contents = ['first message', 'second message, first message', 'third'];
+  const payloads = await deflatedTogether(contents);
+  for (let size = 1; size < 40; size += 1) {
+    const frames = payloads.flatMap((payload) => [
+      text(payload.subarray(0, size), { rsv: 4, fin: false }),
+      frame({ opcode: 0x9, payload: 'ping' }),
+      frame({ opcode: 0, payload: payload.subarray(size) }),
+    ]);
+    expect(new Listener(TAKEOVER).pushPieces(join(...frames), () => size).texts).toEqual(contents);
+  }
 });
 
 it.each([
@@ -154,7 +151,7 @@ it('later messages are read after one that inflates to no UTF-8', () => {
 const HELLO = compressed(deflated('Hello'));
 const LONG = compressed(deflated('x'.repeat(60_000)));
 
-it('the window is held only with context takeover, and is no larger than the messages', () => {
+it('the window is held only with context takeover, is no larger than the messages, and is given back when the reading ends', () => {
   expect(new Listener(NO_TAKEOVER).push(LONG).reader.heldBytes).toBe(0);
   const listener = new Listener(TAKEOVER).push(HELLO);
   const { reader, budget } = listener;
@@ -163,6 +160,8 @@ it('the window is held only with context takeover, and is no larger than the mes
   expect([reader.heldBytes, budget.usedBytes]).toEqual([36_864, 36_864]);
   reader.close();
   expect([reader.heldBytes, budget.usedBytes]).toEqual([0, 0]);
+  const ended = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
+  expect([ended.told.at(-1), ended.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });
 
 it('the window without memory ends the reading after the current message', () => {
@@ -173,9 +172,4 @@ it('the window without memory ends the reading after the current message', () =>
   first.push(compressed(deflated('again')));
   expect(first.texts).toEqual(['Hello', 'again']);
   expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
-});
-
-it('the window is given back when the reading ends', () => {
-  const listener = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
-  expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });

@@ -6,7 +6,6 @@ import {
   maskedCloseFrame,
 } from '../../../../src/protocol/websocket/frame-cursor.ts';
 import { frame, MASK } from '../../../support/protocol/websocket/frames.ts';
-import { Listener } from '../../../support/protocol/websocket/listener.ts';
 
 const payloadOf = (length: number) => Buffer.alloc(length, 0x88);
 const textOf = (length: number) => frame({ opcode: 1, payload: payloadOf(length) });
@@ -73,11 +72,4 @@ it('a close frame has two bytes of status, masked for an upstream only, with ano
   expect(payload).toEqual([0x03, 0xe9]);
   const masks = new Set(Array.from({ length: 20 }, () => maskedCloseFrame(1001).readUInt32BE(2)));
   expect(masks.size).toBeGreaterThan(10);
-});
-
-it.each([
-  ['client', maskedCloseFrame(GOING_AWAY)],
-  ['upstream', closeFrame(GOING_AWAY)],
-] as const)('a close frame of the %s is read as one', (from, bytes) => {
-  expect(new Listener({ from }).push(bytes).told).toEqual([{ event: 'close' }]);
 });

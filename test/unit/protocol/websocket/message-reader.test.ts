@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { KEPT_BODY_BYTES } from '../../../../src/limits/unfinished-bodies.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-reader.ts';
@@ -12,84 +12,82 @@ import { Listener, readerOptions, told, WITHOUT_TAKEOVER } from '../../../suppor
 const PING = frame({ opcode: 0x9, payload: 'are you there' });
 const MALFORMED = [{ unread: 'malformed' }];
 
-describe('messages', () => {
-  it('are those of the examples of RFC 6455 §5.7', () => {
-    const unmasked = Buffer.from('810548656c6c6f', 'hex');
-    const masked = Buffer.from('818537fa213d7f9f4d5158', 'hex');
-    const fragmented = Buffer.from('010348656c80026c6f', 'hex');
-    expect(told(Buffer.concat([unmasked, fragmented]))).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
-    expect(told(masked, { from: 'client' })).toEqual([{ text: 'Hello' }]);
-  });
+it('messages are those of the examples of RFC 6455 §5.7', () => {
+  const unmasked = Buffer.from('810548656c6c6f', 'hex');
+  const masked = Buffer.from('818537fa213d7f9f4d5158', 'hex');
+  const fragmented = Buffer.from('010348656c80026c6f', 'hex');
+  expect(told(Buffer.concat([unmasked, fragmented]))).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
+  expect(told(masked, { from: 'client' })).toEqual([{ text: 'Hello' }]);
+});
 
-  it('have lengths of 7, 16 and 64 bits, also where fewer would do', () => {
-    for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 70_000]) {
-      const content = 'x'.repeat(length);
-      expect(told(text(content))).toEqual([{ text: content }]);
-      expect(told(text(content, { lengthBytes: 8 }))).toEqual([{ text: content }]);
-      expect(told(clientText(content), { from: 'client' })).toEqual([{ text: content }]);
-    }
-  });
+it('messages have lengths of 7, 16 and 64 bits, also where fewer would do', () => {
+  for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 70_000]) {
+    const content = 'x'.repeat(length);
+    expect(told(text(content))).toEqual([{ text: content }]);
+    expect(told(text(content, { lengthBytes: 8 }))).toEqual([{ text: content }]);
+    expect(told(clientText(content), { from: 'client' })).toEqual([{ text: content }]);
+  }
+});
 
-  it('may come in any pieces, down to single bytes, and several at a time', () => {
-    const bytes = Buffer.concat([
-      clientText('first'),
-      clientText(''),
-      text('zwei: äöü €', { fin: false, mask: MASK }),
-      frame({ opcode: 0x9, payload: 'ping', mask: MASK }),
-      frame({ opcode: 0, payload: ' 😀', mask: [0, 0, 0, 0] }),
-      clientText('y'.repeat(300)),
-      frame({ opcode: OPCODE.close, mask: MASK }),
-    ]);
-    const all = ['first', '', 'zwei: äöü € 😀', 'y'.repeat(300)].map((content) => ({ text: content }));
-    for (let size = 1; size <= bytes.length; size += 1) {
-      const listener = new Listener({ from: 'client' }).pushPieces(bytes, () => size);
-      expect(listener.told, `pieces of ${size}`).toEqual([...all, { event: 'close' }]);
-    }
-  });
+it('messages may come in any pieces, down to single bytes, and several at a time', () => {
+  const bytes = Buffer.concat([
+    clientText('first'),
+    clientText(''),
+    text('zwei: äöü €', { fin: false, mask: MASK }),
+    frame({ opcode: 0x9, payload: 'ping', mask: MASK }),
+    frame({ opcode: 0, payload: ' 😀', mask: [0, 0, 0, 0] }),
+    clientText('y'.repeat(300)),
+    frame({ opcode: OPCODE.close, mask: MASK }),
+  ]);
+  const all = ['first', '', 'zwei: äöü € 😀', 'y'.repeat(300)].map((content) => ({ text: content }));
+  for (let size = 1; size <= bytes.length; size += 1) {
+    const listener = new Listener({ from: 'client' }).pushPieces(bytes, () => size);
+    expect(listener.told, `pieces of ${size}`).toEqual([...all, { event: 'close' }]);
+  }
+});
 
-  it('may be cut within a character by fragments', () => {
-    const [head, tail] = [Buffer.from('€').subarray(0, 1), Buffer.from('€').subarray(1)];
-    const bytes = Buffer.concat([text(head, { fin: false }), frame({ opcode: 0, payload: tail })]);
-    expect(told(bytes)).toEqual([{ text: '€' }]);
-  });
+it('messages may be cut within a character by fragments', () => {
+  const [head, tail] = [Buffer.from('€').subarray(0, 1), Buffer.from('€').subarray(1)];
+  const bytes = Buffer.concat([text(head, { fin: false }), frame({ opcode: 0, payload: tail })]);
+  expect(told(bytes)).toEqual([{ text: '€' }]);
+});
 
-  it('may have empty fragments, and control frames between them', () => {
-    const bytes = Buffer.concat([
-      text('', { fin: false }),
-      PING,
-      frame({ opcode: 0, fin: false }),
-      frame({ opcode: 0, payload: 'a', fin: false }),
-      frame({ opcode: 0xa }),
-      frame({ opcode: 0, payload: 'b', fin: false }),
-      frame({ opcode: 0 }),
-    ]);
-    expect(told(bytes)).toEqual([{ text: 'ab' }]);
-  });
+it('messages may have empty fragments, and control frames between them', () => {
+  const bytes = Buffer.concat([
+    text('', { fin: false }),
+    PING,
+    frame({ opcode: 0, fin: false }),
+    frame({ opcode: 0, payload: 'a', fin: false }),
+    frame({ opcode: 0xa }),
+    frame({ opcode: 0, payload: 'b', fin: false }),
+    frame({ opcode: 0 }),
+  ]);
+  expect(told(bytes)).toEqual([{ text: 'ab' }]);
+});
 
-  it('of binary data are counted when they have passed, whatever their size', () => {
-    const listener = new Listener({ maxMessageBytes: 10 });
-    listener.push(frame({ opcode: OPCODE.binary, payload: 'x'.repeat(100), fin: false }));
-    expect(listener.told).toEqual([]);
-    expect(listener.reader.heldBytes).toBe(0);
-    listener.push(frame({ opcode: 0, payload: 'y' }), text('after'));
-    expect(listener.told).toEqual([{ event: 'binary' }, { text: 'after' }]);
-  });
+it('messages of binary data are counted when they have passed, whatever their size', () => {
+  const listener = new Listener({ maxMessageBytes: 10 });
+  listener.push(frame({ opcode: OPCODE.binary, payload: 'x'.repeat(100), fin: false }));
+  expect(listener.told).toEqual([]);
+  expect(listener.reader.heldBytes).toBe(0);
+  listener.push(frame({ opcode: 0, payload: 'y' }), text('after'));
+  expect(listener.told).toEqual([{ event: 'binary' }, { text: 'after' }]);
+});
 
-  it('of text that is no UTF-8 are lost alone', () => {
-    for (const wrong of ['ff', 'c0af', 'eda080', 'f4908080', 'e282']) {
-      const bytes = Buffer.concat([text(Buffer.from(wrong, 'hex')), text('after')]);
-      expect(told(bytes), wrong).toEqual([{ unread: 'text' }, { text: 'after' }]);
-    }
-  });
+it('messages of text that is no UTF-8 are lost alone', () => {
+  for (const wrong of ['ff', 'c0af', 'eda080', 'f4908080', 'e282']) {
+    const bytes = Buffer.concat([text(Buffer.from(wrong, 'hex')), text('after')]);
+    expect(told(bytes), wrong).toEqual([{ unread: 'text' }, { text: 'after' }]);
+  }
+});
 
-  it('keep a byte order mark', () => {
-    expect(told(text('\ufeffx'))).toEqual([{ text: '\ufeffx' }]);
-  });
+it('messages keep a byte order mark', () => {
+  expect(told(text('\ufeffx'))).toEqual([{ text: '\ufeffx' }]);
+});
 
-  it('end with the close frame', () => {
-    const bytes = Buffer.concat([frame({ opcode: OPCODE.close, payload: '\u0003\u00e8bye' }), text('after')]);
-    expect(told(bytes)).toEqual([{ event: 'close' }]);
-  });
+it('messages end with the close frame', () => {
+  const bytes = Buffer.concat([frame({ opcode: OPCODE.close, payload: '\u0003\u00e8bye' }), text('after')]);
+  expect(told(bytes)).toEqual([{ event: 'close' }]);
 });
 
 const options = { maxMessageBytes: 10 };
@@ -146,12 +144,16 @@ it('memory is held for the bytes that have come, not for the announced ones', ()
   expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
 });
 
-it('memory is given back with the message that was held', () => {
+it('memory is given back with the message that was held, and by close', () => {
   const bytes = text('x'.repeat(5_000));
   const listener = new Listener().push(bytes.subarray(0, 4_000));
   expect(listener.budget.usedBytes).toBe(KEPT_BODY_BYTES + 5_000);
   listener.push(bytes.subarray(4_000));
   expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
+  const closed = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
+  closed.reader.close();
+  closed.push(text('x'.repeat(5_000)).subarray(4_000));
+  expect([closed.told, closed.budget.usedBytes]).toEqual([[], 0]);
 });
 
 it('memory never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
@@ -178,13 +180,6 @@ it('memory that is refused loses that message, and the next is read again', () =
   listener.push(large.subarray(500), text('after'));
   expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
   expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
-});
-
-it('memory is given back by close', () => {
-  const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
-  listener.reader.close();
-  listener.push(text('x'.repeat(5_000)).subarray(4_000));
-  expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
 });
 
 function readerWith(onText: (content: string) => undefined) {

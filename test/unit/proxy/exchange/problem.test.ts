@@ -25,11 +25,6 @@ it('an upstream that gave no answer is a problem with the failure’s status, RF
   ]);
 });
 
-it('an upstream whose time ran out is a 504', () => {
-  const problem = upstreamProblem(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'));
-  expect(problem).toMatchObject({ status: 504, title: 'Gateway Timeout' });
-});
-
 it('a problem as bytes is a whole response of the announced length; for HEAD, the same head and no body', () => {
   // Its text has an apostrophe outside ASCII.
   const problem = upstreamProblem(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));

@@ -1,21 +1,18 @@
 import { expect, it } from 'vitest';
-import type { Logger } from '../../../../src/base/logger.ts';
 import { OutageRecord } from '../../../../src/proxy/upstream/upstream.ts';
 import { UpstreamProbe } from '../../../../src/proxy/upstream/upstream-probe.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { recordingLogger } from '../../../support/wire/recording-logger.ts';
 
 function outagesOf() {
   const clock = new ManualClock();
-  const lines: unknown[] = [];
+  const { logger, logged } = recordingLogger();
   const counts = { failed: 0 };
-  const logger = {
-    info: (members: object, message: string) => lines.push({ ...members, message }),
-  } as unknown as Logger;
-  return { clock, lines, counts, outages: new OutageRecord(() => counts.failed, clock, logger) };
+  return { clock, logged, counts, outages: new OutageRecord(() => counts.failed, clock, logger) };
 }
 
 it('an outage that ends is one line, with its length and the requests that failed meanwhile', () => {
-  const { clock, lines, counts, outages } = outagesOf();
+  const { clock, logged, counts, outages } = outagesOf();
   counts.failed = 4;
   for (let call = 0; call < 6; call += 1) {
     outages.lost();
@@ -25,18 +22,19 @@ it('an outage that ends is one line, with its length and the requests that faile
   outages.back();
   outages.back();
   const since = new Date(new ManualClock().epochMs()).toISOString();
-  expect(lines).toEqual([{ since, seconds: 6, failed: 6, message: 'the upstream can be reached again' }]);
+  const details = { since, seconds: 6, failed: 6 };
+  expect(logged).toEqual([{ level: 'info', details, message: 'the upstream can be reached again' }]);
 });
 
 it('a server that is lost and back many times a second does not flood the log, and nothing is hidden', () => {
-  const { clock, lines, outages } = outagesOf();
+  const { clock, logged, outages } = outagesOf();
   for (let flip = 0; flip < 1_000; flip += 1) {
     outages.lost();
     clock.advanceMs(10);
     outages.back();
   }
-  expect(lines.length).toBeLessThanOrEqual(11);
-  expect(lines[1]).toMatchObject({ furtherOutages: expect.any(Number) });
+  expect(logged.length).toBeLessThanOrEqual(11);
+  expect(logged[1]?.details).toMatchObject({ furtherOutages: expect.any(Number) });
 });
 
 function probeOf() {
