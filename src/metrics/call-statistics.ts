@@ -1,8 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { CallCounts } from './call-counts.ts';
-import type { BucketBounds } from './duration-buckets.ts';
+import type { CallCounts } from './call-counts.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import { Meter } from './meter.ts';
 import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
@@ -13,7 +12,7 @@ import type { Timer } from './timer.ts';
 class TimedCalls {
   readonly timer: Timer;
   readonly errors: Meter;
-  /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
+  /** Undefined on the totals, which are the sum of all names, and without `createCounts`. */
   readonly counts: CallCounts | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
@@ -59,12 +58,11 @@ export class CallStatistics {
   readonly #clock: Clock;
   readonly #total: TimedCalls;
   readonly #names: NameTable<TimedCalls>;
-  /** By name; `''` holds the calls that count on the totals only. Undefined without `keepsCounts`. */
+  /** By name; `''` holds the calls that count on the totals only. Undefined without `createCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
   readonly #createTimer: (createdNs: number) => Timer;
-  readonly #isExponential: boolean;
-  readonly #bounds: BucketBounds | undefined;
+  readonly #createCounts: (() => CallCounts) | undefined;
   /** Built on first use, since most sessions are never shown; kept, since 20,000 names would block the event loop. */
   #shown: GrowingMetricSet | undefined;
   /** A call that takes longer counts as late. */
@@ -78,25 +76,20 @@ export class CallStatistics {
     createTimer: (createdNs: number) => Timer;
     budget: NameBudget;
     createdNs?: number;
-    /** Also keeps `countsByName`: 620 bytes per name, for the application only. Default false. */
-    keepsCounts?: boolean;
-    /** Counts have exponential buckets as well. Default false. */
-    isExponential?: boolean;
-    /** Of the counts. Default `CALL_BOUNDS`. */
-    bounds?: BucketBounds | undefined;
+    /** Also keeps `countsByName`: 620 bytes per name, for the application only. */
+    createCounts?: () => CallCounts;
   }) {
-    const { prefix, clock, createTimer, budget, keepsCounts = false, isExponential = false } = options;
-    this.#isExponential = isExponential;
-    this.#bounds = options.bounds;
+    const { prefix, clock, createTimer, budget, createCounts } = options;
+    this.#createCounts = createCounts;
     this.#prefix = prefix;
     this.#clock = clock;
     this.#createTimer = createTimer;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(options.bounds, isExponential) : undefined;
+    this.#unnamed = createCounts?.();
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, {
       create: (name, atNs = clock.nowNs()) => {
-        const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
+        const calls = new TimedCalls(clock, createTimer(atNs), this.#countsFor(name));
         if (this.#shown !== undefined) show(this.#shown, `${this.#prefix}.${name}`, calls);
         return calls;
       },
@@ -126,7 +119,7 @@ export class CallStatistics {
 
   /**
    * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
-   * total. Empty without `keepsCounts`. A live map.
+   * total. Empty without `createCounts`. A live map.
    */
   get countsByName(): ReadonlyMap<string, CallCounts> {
     return this.#countsByName ?? new Map();
@@ -149,7 +142,7 @@ export class CallStatistics {
     named?.errors.mark(1, nowNs);
   }
 
-  /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
+  /** Call after `recordAnswered`; without `createCounts` it does nothing. */
   addExemplar(name: string | undefined, durationNs: number, exemplar: Exemplar): void {
     const named = name === undefined ? undefined : this.#names.find(name);
     this.#countsOf(named)?.durations.addExemplar(durationNs, exemplar);
@@ -213,8 +206,7 @@ export class CallStatistics {
 
   /** A further record of `(other)`. */
   #loadPart(saved: SavedRecord): TimedCalls {
-    const counts = this.#unnamed && new CallCounts(this.#bounds, this.#isExponential);
-    const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
+    const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), this.#createCounts?.());
     part.load(saved);
     return part;
   }
@@ -241,11 +233,9 @@ export class CallStatistics {
   }
 
   /** An empty name, which a rule may produce, shares the counts of calls without a name. */
-  #createCounts(name: string): CallCounts | undefined {
-    const present = this.#countsByName?.get(name);
-    if (present !== undefined || this.#countsByName === undefined) return present;
-    const counts = new CallCounts(this.#bounds, this.#isExponential);
-    this.#countsByName.set(name, counts);
+  #countsFor(name: string): CallCounts | undefined {
+    const counts = this.#countsByName?.get(name) ?? this.#createCounts?.();
+    if (counts !== undefined) this.#countsByName?.set(name, counts);
     return counts;
   }
 

@@ -4,29 +4,23 @@ import { Meter } from './meter.ts';
 import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
-/** Received values until `take`, which ends the minute. */
-class MinuteValues {
-  count = 0;
-
-  take(): number {
-    const { count } = this;
-    this.count = 0;
-    return count;
-  }
-}
-
 class ObservedObject {
   /** Current monitorings: unlike a counter of Prometheus, it may go down. */
   readonly subscriptions = { count: 0 };
   readonly newValues: Meter;
-  readonly minute = new MinuteValues();
+  /** Received values since `takeMinute`. */
+  minuteValues = 0;
 
   constructor(clock: Clock, createdNs?: number) {
     this.newValues = new Meter(clock, createdNs);
   }
-}
 
-export type ObservedObjectReading = Readonly<ObservedObject>;
+  takeMinute(): number {
+    const { minuteValues } = this;
+    this.minuteValues = 0;
+    return minuteValues;
+  }
+}
 
 /**
  * Counts monitorings and received values: gauge `object.monitored`, counters `object.subscriptions` and
@@ -71,7 +65,7 @@ export class ObjectStatistics {
   }
 
   /** By name, in order of admission. A live map. */
-  get objects(): ReadonlyMap<string, ObservedObjectReading> {
+  get objects(): ReadonlyMap<string, Readonly<ObservedObject>> {
     return this.#names.entries;
   }
 
@@ -156,7 +150,7 @@ export class ObjectStatistics {
     this.#total.newValues.mark(1, nowNs);
     if (object === undefined) return;
     object.newValues.mark(1, nowNs);
-    object.minute.count += 1;
+    object.minuteValues += 1;
   }
 }
 

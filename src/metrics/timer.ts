@@ -58,11 +58,6 @@ class Slice {
     if (durationNs > this.max) this.max = durationNs;
   }
 
-  absorb(from: Slice): void {
-    this.merge(from);
-    this.buckets.absorb(from.buckets);
-  }
-
   /** Adds all durations of `from`, but not their buckets. */
   merge(from: Slice): void {
     const n = this.count;
@@ -156,7 +151,11 @@ export class Timer implements TimerReading {
     this.#meter.absorb(from.#meter);
     if (from.durations !== undefined) this.durations?.absorb(from.durations);
     from.#expire(this.#clock.nowNs());
-    for (const slice of from.#slices) this.#sliceFor(slice.beganNs).absorb(slice);
+    for (const slice of from.#slices) {
+      const own = this.#sliceFor(slice.beganNs);
+      own.merge(slice);
+      own.buckets.absorb(slice.buckets);
+    }
   }
 
   /** Everything except the count, as in `Meter.save`. */

@@ -80,7 +80,7 @@ export class MinuteRecord {
     const kinds = {
       rpc: collectRows(rpc.countsByName, (calls) => encode(calls.minute.take())),
       sba: collectRows(sba.countsByName, (calls) => encode(calls.minute.take())),
-      object: collectRows(object.objects, (values) => encodeValues(values.minute.take())),
+      object: collectRows(object.objects, (object) => encodeValues(object.takeMinute())),
     };
     const taken = { ...minute, kinds };
     this.#keep(taken);
@@ -107,7 +107,7 @@ export class MinuteRecord {
   }
 
   #readRunning(kind: NameKind, name: string): readonly number[] {
-    if (kind === 'object') return encodeValues(this.#sources.object.objects.get(name)?.minute.count ?? 0);
+    if (kind === 'object') return encodeValues(this.#sources.object.objects.get(name)?.minuteValues ?? 0);
     return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
   }
 

@@ -1,7 +1,7 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { randomId } from '../../base/random-id.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
-import type { CountedCall, NameCounts, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall, NameCounts, SessionStatistics } from '../../metrics/statistics.ts';
 import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
@@ -37,12 +37,12 @@ export interface SessionParts {
   /** The current sessions; each updates it. */
   readonly countsByType: CountsByType;
   /** Called on first use: most sessions are never shown. */
-  createStatistics(): Statistics;
+  createStatistics(): SessionStatistics;
 }
 
 /** One session of a user. Only its `SessionTable` begins and ends it, and sets its fields. */
 export class Session {
-  #statistics: Statistics | undefined;
+  #statistics: SessionStatistics | undefined;
   #requests = 0;
   #openCalls = 0;
   #lastActivityNs: number;
@@ -72,7 +72,7 @@ export class Session {
     this.#lastActivityNs = start.atNs;
   }
 
-  get statistics(): Statistics {
+  get statistics(): SessionStatistics {
     this.#statistics ??= this.#parts.createStatistics();
     return this.#statistics;
   }
