@@ -144,8 +144,7 @@ class CallsHistory {
   }
 
   #answered(): Generator<NameCount> {
-    const { timers } = this.#calls.metrics();
-    return this.#countsOf((_, name) => timers.get(`${this.#prefix}.${name}`)?.count ?? 0);
+    return this.#countsOf((_, name) => this.#calls.countOf(name).count);
   }
 
   #ended(): Generator<NameCount> {
@@ -173,6 +172,7 @@ export class ApplicationHistory {
   /** The running minute: its number since 1970, and its steps. */
   #minute: number;
   #minutePoints: HistoryPoint[] = [];
+  /** Medians of the steps' p95 of RPCs, in seconds: of the last minute, and of the hour before. Null with too few steps. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
   /** `earlier`: of an earlier process, oldest first. */
@@ -243,6 +243,7 @@ export class ApplicationHistory {
     return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
   }
 
+  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
   lineOf(kind: 'rpc' | 'sba', name: string): readonly number[] {
     return this.#calls[kind].lineOf(name);
   }

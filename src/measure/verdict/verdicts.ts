@@ -21,7 +21,7 @@ import { RULES, VERDICT_CODES, type VerdictCode } from './rules.ts';
 
 export interface VerdictSources {
   readonly applications: readonly RecordedApplication[];
-  readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
+  readonly history: Pick<History, 'of' | 'collectorShare' | 'mark'>;
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly condition: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
@@ -129,6 +129,7 @@ export class Verdicts {
   #evidenceOf({ application, minute, targets }: Judged): Evidence {
     const { history, lifecycle, upstream, jvm, ...sources } = this.#sources;
     const { name } = application;
+    const ofApplication = history.of(name);
     return {
       application: name,
       lifecycleState: lifecycle.state,
@@ -139,11 +140,11 @@ export class Verdicts {
       deadlock: sources.deadlock(),
       hung: findHung(application),
       ...{ minute, targets },
-      worst: history.worstCallOf(name),
+      worst: ofApplication?.worstCall,
       slowest: slowestOf(application),
       clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
       collectorShare: history.collectorShare,
-      p95: history.p95Of(name),
+      p95: ofApplication?.p95 ?? { now: null, usual: null },
       get unclassifiedPath() {
         const context = `/${name}`;
         return sources.unclassified.readPaths().find(({ path }) => path.startsWith(context))?.path;
