@@ -106,12 +106,7 @@ export function isFailedReply(reply: ReplyRule, answer: BayeuxMessage): boolean 
   return error !== undefined && error !== null && error !== false && error !== '';
 }
 
-/** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
-interface CometRoute {
-  readonly application: string;
-  readonly kind: 'comet' | 'login';
-}
-
+/** Requests whose bodies are read, although they are not calls: to the Comet endpoint, and login forms. */
 export class CometRoutes {
   readonly #contexts: readonly { readonly application: string; readonly start: string }[];
   readonly #cometStart: string;
@@ -131,8 +126,11 @@ export class CometRoutes {
    * Comet: the path and those below it, as CometD appends `/connect`. A login: POST to any path with that ending, as in
    * Tomcat's FormAuthenticator.
    */
-  find(method: string, target: string): CometRoute | undefined {
-    const path = normalizePath(target);
+  find(method: string, target: string): { application: string; kind: 'comet' | 'login' } | undefined {
+    const raw = extractRawPath(target);
+    const isPlain = raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'));
+    const segments = isPlain ? undefined : parseSegments(raw);
+    const path = isPlain ? raw : segments && joinSegments(segments);
     if (path === undefined) return undefined;
     const context = this.#contexts.find(({ start }) => isAtOrBelow(path, start));
     if (context === undefined) return undefined;
@@ -141,13 +139,6 @@ export class CometRoutes {
     if (isAtOrBelow(rest, this.#cometStart)) return { application, kind: 'comet' };
     return method === 'POST' && rest.endsWith(this.#loginEnd) ? { application, kind: 'login' } : undefined;
   }
-}
-
-function normalizePath(target: string): string | undefined {
-  const raw = extractRawPath(target);
-  if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;
-  const segments = parseSegments(raw);
-  return segments && joinSegments(segments);
 }
 
 function joinSegments(segments: readonly string[]): string {

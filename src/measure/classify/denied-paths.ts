@@ -5,12 +5,8 @@
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
+import type { ClientConnection } from '../../proxy/exchange/exchange.ts';
 import { decodeHexByte, extractRawPath, isAtOrBelow } from './path.ts';
-
-interface DeniedClient {
-  readonly remoteAddress: string;
-  readonly viaProxy?: 'field' | 'header';
-}
 
 export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
@@ -21,7 +17,9 @@ export class DeniedPaths {
   readonly #longest: number;
 
   private constructor(paths: readonly string[]) {
-    this.#segments = paths.map((path) => encodeWireText(path).split('/').filter(Boolean));
+    // As UTF-8 bytes, one latin1 character for each.
+    const onWire = paths.map((path) => Buffer.from(decodeText(path), 'utf8').toString('latin1'));
+    this.#segments = onWire.map((path) => path.split('/').filter(Boolean));
     this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
     this.#deepest = Math.max(...this.#segments.map(({ length }) => length));
     this.#longest = Math.max(...this.#segments.flat().map(({ length }) => length));
@@ -33,20 +31,13 @@ export class DeniedPaths {
   }
 
   /** `target` as sent, in latin1. Behind a trusted proxy no client is loopback: that may be forged. */
-  denies(target: string, { remoteAddress, viaProxy }: DeniedClient): boolean {
+  denies(target: string, { remoteAddress, viaProxy }: Pick<ClientConnection, 'remoteAddress' | 'viaProxy'>): boolean {
     if (viaProxy === undefined && LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
-    if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);
-    return AMBIGUOUS.test(path) ? this.#deniesAmbiguous(path) : this.#deniesDecoded(path);
-  }
-
-  #deniesRegular(path: string): boolean {
-    for (const denied of this.#paths) if (isAtOrBelow(path, denied)) return true;
-    return false;
-  }
-
-  #deniesDecoded(path: string): boolean {
+    if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path))
+      return this.#paths.some((denied) => isAtOrBelow(path, denied));
+    if (AMBIGUOUS.test(path)) return this.#deniesAmbiguous(path);
     const segments = this.#firstSegments(extractRawPath(path) ?? path);
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
@@ -130,11 +121,6 @@ function nextHash(hash: number, code: number): number {
 /** Decodes each escape separately: a broken one must not prevent the decoding of the others. */
 function decodeBytes(path: string): string {
   return path.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-}
-
-/** A path of the configuration as its UTF-8 bytes, one latin1 character for each. */
-function encodeWireText(path: string): string {
-  return Buffer.from(decodeText(path), 'utf8').toString('latin1');
 }
 
 const SLASH = 0x2f;

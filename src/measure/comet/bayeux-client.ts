@@ -47,8 +47,6 @@ export class BayeuxClient {
   }
 }
 
-type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
-
 /** The exchange or WebSocket that a call came over; shared by all its calls. */
 export interface CallSource {
   readonly connectionType: ConnectionType;
@@ -61,7 +59,7 @@ export interface CallSource {
 }
 
 export interface PendingCall extends RunningCall {
-  readonly call: CometCall;
+  readonly call: Extract<ClassifiedMessage, { action: 'call' }>;
   readonly source: CallSource;
   /** The channel of the answer. */
   readonly channel: string;
@@ -145,30 +143,20 @@ export class PendingCalls {
     return true;
   }
 
-  /** Removes calls that were acknowledged `ackWaitNs` ago, or that began `timeoutNs` ago and were not acknowledged. */
-  takeExpired(nowNs: number, ackWaitNs: number, timeoutNs: number): PendingCall[] {
-    return this.#takeWhere(({ ackedNs, beganNs }) =>
-      ackedNs > 0 ? nowNs - ackedNs >= ackWaitNs : nowNs - beganNs >= timeoutNs,
-    );
-  }
-
-  takeAll(): PendingCall[] {
-    return this.#takeWhere(() => true);
-  }
-
-  /** Its memory while there are `size` other calls. */
-  #bytesOf({ call, id, channel }: PendingCall): number {
-    const ofClient = this.size === 0 ? CLIENT_BYTES : 0;
-    return ofClient + CALL_BYTES + call.name.length + id.length + channel.length;
-  }
-
-  #takeWhere(isWanted: (pending: PendingCall) => boolean): PendingCall[] {
+  /** Removes and returns the calls that `isWanted` accepts. */
+  takeAll(isWanted: (pending: PendingCall) => boolean = () => true): PendingCall[] {
     const taken: PendingCall[] = [];
     for (const ofChannel of this.#byChannel.values()) {
       for (const { calls } of ofChannel) taken.push(...[...calls.values()].filter(isWanted));
     }
     for (const pending of taken) this.take(pending);
     return taken;
+  }
+
+  /** Its memory while there are `size` other calls. */
+  #bytesOf({ call, id, channel }: PendingCall): number {
+    const ofClient = this.size === 0 ? CLIENT_BYTES : 0;
+    return ofClient + CALL_BYTES + call.name.length + id.length + channel.length;
   }
 
   #callsOfRule({ channel, call: { reply } }: PendingCall): RuleCalls {

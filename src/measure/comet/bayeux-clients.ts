@@ -24,13 +24,17 @@ import type { CometMetrics } from './comet-metrics.ts';
 /** A client that is not back on another WebSocket by then has left. */
 const LEFT_AFTER_NS = 10 * NS_PER_S;
 
-export interface BayeuxClientsParts {
+/** What all applications share. */
+export interface ClientServices {
   readonly clock: Clock;
-  readonly application: RecordedApplication;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
-  /** The budget for the names of monitored objects and of pending calls. */
+  /** The budget for kept bodies and messages, and for the names of monitored objects and of pending calls. */
   readonly memory: MemoryBudget;
+}
+
+export interface BayeuxClientsParts extends ClientServices {
+  readonly application: RecordedApplication;
   readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
 }
 
@@ -116,7 +120,11 @@ export class BayeuxClients {
     if (present !== undefined) return present;
     const login: Login = { session, clients: new Set(), hasCookie, goneSinceNs: Number.POSITIVE_INFINITY };
     this.#logins.set(session, login);
-    session.whenEnded(() => this.#endLogin(login));
+    session.whenEnded(() => {
+      this.#logins.delete(session);
+      for (const client of login.clients) this.#remove(client, 'idle');
+      login.clients.clear();
+    });
     return login;
   }
 
@@ -248,7 +256,9 @@ export class BayeuxClients {
   #sweepCalls(client: BayeuxClient, nowNs: number): void {
     const { ackWaitMs, callTimeoutMs } = this.#parts.config.comet;
     const isGone = nowNs - client.goneSinceNs >= LEFT_AFTER_NS;
-    for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
+    const isExpired = ({ ackedNs, beganNs }: PendingCall) =>
+      nowNs - (ackedNs || beganNs) >= (ackedNs > 0 ? ackWaitMs : callTimeoutMs) * NS_PER_MS;
+    for (const pending of client.calls.takeAll(isExpired)) {
       const { isClosed, connectionType } = pending.source;
       const hasLeft = isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET');
       this.#endUnanswered(client, pending, hasLeft ? 'abandoned' : 'timedOut', nowNs);
@@ -263,12 +273,6 @@ export class BayeuxClients {
       this.#parts.metrics.counts[why] += 1;
       this.callEnded(client, pending, UNANSWERED[why], nowNs);
     }
-  }
-
-  #endLogin(login: Login): void {
-    this.#logins.delete(login.session);
-    for (const client of login.clients) this.#remove(client, 'idle');
-    login.clients.clear();
   }
 
   #remove(client: BayeuxClient, leaving: Leaving): boolean {
@@ -295,7 +299,10 @@ export class BayeuxClients {
 
   #updateLogin(login: Login): void {
     const { session, clients } = login;
-    if (clients.size > 0) login.goneSinceNs = latestGone(clients);
+    if (clients.size > 0) {
+      login.goneSinceNs = Number.NEGATIVE_INFINITY;
+      for (const { goneSinceNs } of clients) login.goneSinceNs = Math.max(login.goneSinceNs, goneSinceNs);
+    }
     // The last client has left. A login that was already gone keeps its earlier moment.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
     if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.application.sessions.back(session);
@@ -305,15 +312,6 @@ export class BayeuxClients {
 
 function monitoringBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
-}
-
-function latestGone(clients: Iterable<BayeuxClient>): number {
-  let latestNs = Number.NEGATIVE_INFINITY;
-  for (const { goneSinceNs } of clients) {
-    if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
-    latestNs = Math.max(latestNs, goneSinceNs);
-  }
-  return latestNs;
 }
 
 function classifyResult(result: CallResult): SlowOutcome {

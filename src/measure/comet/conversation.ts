@@ -175,13 +175,20 @@ export class Conversation {
     this.#connectReply = undefined;
     this.#hasDelivery = false;
     // Handled last, whatever its position: the other messages decide how the hold ended.
-    if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
+    if (reply === undefined) return;
+    const client = this.#hold?.client ?? this.#registration.current;
+    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
+    if (client === undefined) return;
+    takeAdvice(client, reply);
+    client.lastConnectedNs = atNs;
+    if (reply.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
+    else this.#registration.endIfUnknown(reply, client);
   }
 
   #onMetaReply(message: BayeuxMessage, atNs: number): void {
     const request = this.#requests.take(message);
     if (request === undefined) {
-      this.#registration.isUnknown(message, this.#registration.current);
+      this.#registration.endIfUnknown(message, this.#registration.current);
     } else if (request.kind === 'handshake') {
       this.#onHandshakeReply(message, request, atNs);
     } else if (message.successful === true) {
@@ -189,7 +196,7 @@ export class Conversation {
       if (request.kind === 'disconnect') this.#application.clients.end(request.client);
       else this.#apply(request.kind, request.client, request.monitorings);
     } else {
-      this.#registration.isUnknown(message, request.client);
+      this.#registration.endIfUnknown(message, request.client);
     }
   }
 
@@ -206,16 +213,6 @@ export class Conversation {
     this.#application.metrics.counts.accepted += 1;
     this.#registration.handshaken({ ...message, clientId }, request, atNs);
     takeAdvice(this.#registration.current, message);
-  }
-
-  #onConnectReply(message: BayeuxMessage, hasDelivery: boolean, atNs: number): void {
-    const client = this.#hold?.client ?? this.#registration.current;
-    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
-    if (client === undefined) return;
-    takeAdvice(client, message);
-    client.lastConnectedNs = atNs;
-    if (message.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
-    else this.#registration.isUnknown(message, client);
   }
 
   /** True for a delivery, false for an acknowledgement. */
@@ -238,7 +235,7 @@ export class Conversation {
   #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
       this.#endCall(client, pending, describeRefusal(parseErrorCode(message.error)), atNs);
-      this.#registration.isUnknown(message, client);
+      this.#registration.endIfUnknown(message, client);
       return;
     }
     this.#registration.confirm(client, 'activity', atNs);
@@ -253,7 +250,7 @@ export class Conversation {
   #onAcknowledged(client: BayeuxClient | undefined, message: BayeuxMessage, atNs: number): void {
     const request = this.#requests.take(message);
     if (message.successful !== true) {
-      this.#registration.isUnknown(message, client);
+      this.#registration.endIfUnknown(message, client);
       return;
     }
     if (client !== undefined) this.#registration.confirm(client, 'activity', atNs);

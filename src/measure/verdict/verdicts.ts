@@ -59,11 +59,16 @@ export class Verdicts {
     this.#sources = sources;
     this.#clock = clock;
     for (const application of sources.applications) {
-      const takeMinute = createMinute(() => this.#readCounts(application));
+      const { name, totals } = application;
+      const takeMinute = createMinute(() => ({
+        ...totals.counts,
+        unclassified: sources.unclassified.belowOf(name),
+        misplaced: sources.unclassified.misplaced.count,
+      }));
       const takeTargets = createTargetMinute(application.targets, MINUTE_S);
       const state = { minute: takeMinute(), targets: takeTargets(), code: undefined, mark: undefined };
       const verdict = new ApplicationVerdict(clock);
-      this.#judged.set(application.name, { application, verdict, takeMinute, takeTargets, ...state });
+      this.#judged.set(name, { application, verdict, takeMinute, takeTargets, ...state });
     }
   }
 
@@ -90,9 +95,8 @@ export class Verdicts {
     if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
     judged.code = code;
     const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
-    const isFinding = code !== 'quiet' && code !== 'fine';
     const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
-    judged.mark = isFinding ? this.#sources.history.mark('verdict', text) : undefined;
+    judged.mark = WITHOUT_FINDING.has(code) ? undefined : this.#sources.history.mark('verdict', text);
   }
 
   /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */
@@ -121,11 +125,6 @@ export class Verdicts {
     return judged;
   }
 
-  #readCounts({ name, totals }: RecordedApplication): MinuteCounts {
-    const { unclassified } = this.#sources;
-    return { ...totals.counts, unclassified: unclassified.belowOf(name), misplaced: unclassified.misplaced.count };
-  }
-
   #evidenceOf({ application, minute, targets }: Judged): Evidence {
     const { history, lifecycle, upstream, jvm, ...sources } = this.#sources;
     const { name } = application;
@@ -141,7 +140,10 @@ export class Verdicts {
       hung: findHung(application),
       ...{ minute, targets },
       worst: ofApplication?.worstCall,
-      slowest: slowestOf(application),
+      // Only outcomes that can give a name a metric: other names may be any text that a client sent.
+      slowest: application.slowest
+        .slowestSince(MINUTE_S)
+        .find(({ outcome }) => outcome === 'ok' || outcome === 'error'),
       clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
       collectorShare: history.collectorShare,
       p95: ofApplication?.p95 ?? { now: null, usual: null },
@@ -165,11 +167,6 @@ function createMinute(read: () => MinuteCounts): () => MinuteCounts {
     const keys = Object.keys(now) as (keyof MinuteCounts)[];
     return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
   };
-}
-
-/** Only outcomes that can give a name a metric: other names may be any text that a client sent. */
-function slowestOf({ slowest }: RecordedApplication): SuspectCall | undefined {
-  return slowest.slowestSince(MINUTE_S).find(({ outcome }) => outcome === 'ok' || outcome === 'error');
 }
 
 export const VERDICT_METRICS: readonly MetricDescription<Pick<Verdicts, 'all'>>[] = [
