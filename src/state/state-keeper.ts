@@ -83,8 +83,14 @@ export class StateKeeper {
       if (whose !== 'own') this.#conflict(whose === 'leave' ? 'it started later, so it keeps the file' : 'replaced');
       if (whose !== 'leave') await this.#write();
     } catch (error) {
-      if (error instanceof WrittenByAnotherError) this.#conflict('both write it at this moment');
-      else this.#fail(error);
+      if (error instanceof WrittenByAnotherError) {
+        this.#conflict('both write it at this moment');
+        return;
+      }
+      this.failures += 1;
+      this.#isFailing = true;
+      const details = { code: 'D2S_ERR_STATE_FILE', reason: describeFileError(error), file: this.#parts.file };
+      this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
     }
   }
 
@@ -104,21 +110,13 @@ export class StateKeeper {
 
   #schedule(waitMs: number): void {
     if (this.#isStopped) return;
+    const { intervalMs } = this.#parts;
     this.#timer = setTimeout(() => {
-      this.#running = this.save().then(() => this.#schedule(this.#nextWaitMs()));
+      this.#running = this.save().then(() => {
+        const lastMs = (this.last?.durationNs ?? 0) / NS_PER_MS;
+        this.#schedule(Math.max(intervalMs * LEAST_WAIT, intervalMs - HEAD_START * lastMs));
+      });
     }, waitMs).unref();
-  }
-
-  #nextWaitMs(): number {
-    const lastMs = (this.last?.durationNs ?? 0) / NS_PER_MS;
-    return Math.max(this.#parts.intervalMs * LEAST_WAIT, this.#parts.intervalMs - HEAD_START * lastMs);
-  }
-
-  #fail(error: unknown): void {
-    this.failures += 1;
-    this.#isFailing = true;
-    const details = { code: 'D2S_ERR_STATE_FILE', reason: describeFileError(error), file: this.#parts.file };
-    this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
   }
 
   #conflict(what: string): void {

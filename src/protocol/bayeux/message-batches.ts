@@ -31,7 +31,12 @@ export class MessageBatches {
     if (this.isDone) return undefined;
     if (!this.#isInArray) {
       if (this.#text.length - this.#at <= SMALL_CHARS) return this.#whole();
-      if (this.#text.charCodeAt(this.#at) !== OPEN_BRACKET) return this.#single();
+      if (this.#text.charCodeAt(this.#at) !== OPEN_BRACKET) {
+        const { end, brackets } = scanItem(this.#text, this.#at);
+        if (!isTooMuch(end - this.#at, brackets)) return this.#whole();
+        this.isDone = true;
+        return 'too-complex';
+      }
       this.#isInArray = true;
       this.#at += 1;
     }
@@ -41,13 +46,6 @@ export class MessageBatches {
   #whole(): readonly BayeuxMessage[] | UnreadPart {
     this.isDone = true;
     return parseMessages(this.#text) ?? 'not-bayeux';
-  }
-
-  #single(): readonly BayeuxMessage[] | UnreadPart {
-    const { end, brackets } = scanItem(this.#text, this.#at);
-    if (!isTooMuch(end - this.#at, brackets)) return this.#whole();
-    this.isDone = true;
-    return 'too-complex';
   }
 
   #nextOfArray(): readonly BayeuxMessage[] | UnreadPart {

@@ -140,35 +140,28 @@ export abstract class FrameReader {
   }
 
   push(bytes: Buffer): void {
+    const { head } = this;
     let at = 0;
     while (at < bytes.length && !this.#isStopped) {
-      if (this.head.isComplete) at = this.#readPayload(bytes, at);
-      else {
-        this.#readHeadByte(bytes[at] as number);
-        at += 1;
+      if (head.isComplete) {
+        const to = Math.min(bytes.length, at + this.payloadLeft);
+        this.onPayload(bytes, at, to);
+        this.payloadLeft -= to - at;
+        if (this.payloadLeft === 0) this.#endFrame();
+        at = to;
+        continue;
       }
+      if (!head.read(bytes[at] as number) || !this.#isAllowed()) {
+        this.#isStopped = true;
+        this.onBroken();
+      } else if (head.isComplete) this.#endHead();
+      at += 1;
     }
   }
 
   /** Reports nothing more, not even from the bytes being read. */
   protected stop(): void {
     this.#isStopped = true;
-  }
-
-  #readPayload(bytes: Buffer, from: number): number {
-    const to = Math.min(bytes.length, from + this.payloadLeft);
-    this.onPayload(bytes, from, to);
-    this.payloadLeft -= to - from;
-    if (this.payloadLeft === 0) this.#endFrame();
-    return to;
-  }
-
-  #readHeadByte(byte: number): void {
-    const { head } = this;
-    if (!head.read(byte) || !this.#isAllowed()) {
-      this.#isStopped = true;
-      this.onBroken();
-    } else if (head.isComplete) this.#endHead();
   }
 
   /** Whether the first two bytes are valid on this connection after the earlier frames. */

@@ -76,6 +76,8 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   /** The payload so far of a message that comes in several pieces, unmasked. */
   readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
+  /** With context takeover every compressed message is inflated: later ones may refer back to it. */
+  readonly #hasContext: boolean;
   #fate: Fate = 'reported';
   #isText = false;
   #isCompressed = false;
@@ -97,6 +99,7 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     this.#options = options;
     this.#handler = handler;
     this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies, this);
+    this.#hasContext = deflate?.contextTakeover === true;
     this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
   }
 
@@ -148,38 +151,25 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
       this.#isText = opcode === OPCODE.text;
       this.#isCompressed = this.isFrameCompressed;
       this.#messageBytes = 0;
-      // With context takeover every compressed message is inflated: later ones may refer back to it.
-      this.#fate = this.#isText || this.#isNeededLater() ? 'read' : 'count';
+      this.#fate = this.#isText || (this.#isCompressed && this.#hasContext) ? 'read' : 'count';
     }
     this.#messageBytes += payloadBytes;
     if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
   }
 
-  #isNeededLater(): boolean {
-    return this.#isCompressed && this.#options.deflate?.contextTakeover === true;
-  }
-
   protected override onPayload(bytes: Buffer, from: number, to: number): void {
-    const { isControl, isFinal, mask } = this.head;
+    const { isControl, isFinal, mask, payloadBytes } = this.head;
     if (this.#fate !== 'read' || isControl) return;
-    if (isFinal && to - from === this.#messageBytes) {
-      if (!this.#options.hasRoom()) {
-        this.#lose('time');
-        return;
-      }
+    if (!isFinal || to - from !== this.#messageBytes) {
+      const target = this.#kept.extend(to - from, this.payloadLeft);
+      if (target === undefined) this.#lose('budget');
+      else copyUnmasked(bytes, { from, to }, target, mask, payloadBytes - this.payloadLeft);
+    } else if (this.#options.hasRoom()) {
       this.#fate = 'reported';
       const payload = mask === 0 ? bytes.subarray(from, to) : Buffer.allocUnsafe(to - from);
       if (mask !== 0) copyUnmasked(bytes, { from, to }, payload, mask, 0);
       this.#report(payload);
-    } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
-  }
-
-  #keep(bytes: Buffer, from: number, to: number): boolean {
-    const { head, payloadLeft } = this;
-    const target = this.#kept.extend(to - from, payloadLeft);
-    if (target === undefined) return false;
-    copyUnmasked(bytes, { from, to }, target, head.mask, head.payloadBytes - payloadLeft);
-    return true;
+    } else this.#lose('time');
   }
 
   protected override onBroken(): void {
@@ -242,7 +232,7 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   }
 
   #passUnread(reason: UnreadReason, isCompressed: boolean): void {
-    if (isCompressed && this.#options.deflate?.contextTakeover === true) this.#giveUp(reason);
+    if (isCompressed && this.#hasContext) this.#giveUp(reason);
     else this.#handler.onUnread(reason);
   }
 
@@ -265,35 +255,28 @@ const OVERHEAD_BYTES = 1_024;
 class MessageReading implements ReadingTask {
   readonly #reader: WebSocketMessageReader;
   readonly #memory: MemoryBudget;
-  readonly #isCompressed: boolean;
   #message: WholeMessage | undefined;
   #further: FurtherSteps | undefined;
   #keptBytes = 0;
 
   /** `message.payload` needs to be valid only until `read` of the reading share has returned. */
   constructor(message: WholeMessage, reader: WebSocketMessageReader, memory: MemoryBudget) {
-    this.#isCompressed = message.isCompressed;
     this.#message = message;
     this.#reader = reader;
     this.#memory = memory;
   }
 
   step(): boolean {
+    const message = this.#message;
+    this.#message = undefined;
     let isMore = false;
     try {
-      isMore = this.#readOn();
+      if (message !== undefined) this.#further = this.#reader.readContent(message);
+      isMore = message === undefined ? this.#further?.() === true : this.#further !== undefined;
     } finally {
       if (!isMore) this.#end();
     }
     return isMore;
-  }
-
-  #readOn(): boolean {
-    const message = this.#message;
-    this.#message = undefined;
-    if (message === undefined) return this.#further?.() === true;
-    this.#further = this.#reader.readContent(message);
-    return this.#further !== undefined;
   }
 
   keep(): number | undefined {
@@ -306,10 +289,10 @@ class MessageReading implements ReadingTask {
   }
 
   giveUp(): void {
-    const isContentLost = this.#message !== undefined;
+    const isContentLost = this.#message?.isCompressed === true;
     this.#message = undefined;
     this.#further = undefined;
-    this.#reader.passUnread(isContentLost && this.#isCompressed);
+    this.#reader.passUnread(isContentLost);
     this.#end();
   }
 
