@@ -296,9 +296,8 @@ export class Conversation {
   }
 }
 
-function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage): void {
-  if (client !== undefined && advice?.intervalMs !== undefined)
-    client.adviceIntervalMs = Math.max(0, advice.intervalMs);
+function takeAdvice(client: BayeuxClient | undefined, { adviceIntervalMs }: BayeuxMessage): void {
+  if (client !== undefined && adviceIntervalMs !== undefined) client.adviceIntervalMs = Math.max(0, adviceIntervalMs);
 }
 
 /** An error in any case. Codes 400 to 499 create no name, since any client can provoke them. */

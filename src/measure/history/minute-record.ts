@@ -103,12 +103,11 @@ export class MinuteRecord {
       const row = readRow(kinds[kind], name);
       return { epochMs, seconds, ...describe(kind, row) };
     });
-    return [...ended, { ...running, ...describe(kind, this.#readRunning(kind, name)) }];
-  }
-
-  #readRunning(kind: NameKind, name: string): readonly number[] {
-    if (kind === 'object') return encodeValues(this.#sources.object.objects.get(name)?.minuteValues ?? 0);
-    return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
+    const row =
+      kind === 'object'
+        ? encodeValues(this.#sources.object.objects.get(name)?.minuteValues ?? 0)
+        : encode(this.#sources[kind].countsByName.get(name)?.minute.read());
+    return [...ended, { ...running, ...describe(kind, row) }];
   }
 
   #dropOldest(): void {

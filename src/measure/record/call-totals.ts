@@ -8,17 +8,6 @@ export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'abor
 
 export type CallTimes = Pick<EndedCall, 'beganNs' | 'endedNs' | 'durationNs' | 'clientWaitNs' | 'firstByteNs'>;
 
-/** Times of the calls of one kind since the start of the process. */
-class KindTotals {
-  clientWaitNs = 0;
-  /** From the head to the first byte of the final answer. */
-  readonly firstByte: DurationBuckets;
-
-  constructor(bounds: BucketBounds | undefined) {
-    this.firstByte = new DurationBuckets(bounds);
-  }
-}
-
 const LONG_WAIT_NS = NS_PER_S;
 
 /** All calls of an application since the start of the process: every kind, over REST and Comet. */
@@ -40,11 +29,12 @@ export class CallTotals {
     /** Calls with a client wait of over a second. */
     longWaits: 0,
   };
-  readonly byKind: Readonly<Record<CallKind, KindTotals>>;
+  /** `firstByte`: from the head to the first byte of the final answer. */
+  readonly byKind: Readonly<Record<CallKind, { clientWaitNs: number; readonly firstByte: DurationBuckets }>>;
 
   /** `bounds` of the time to the first byte: default `CALL_BOUNDS`. */
   constructor(bounds?: BucketBounds) {
-    const create = () => new KindTotals(bounds);
+    const create = () => ({ clientWaitNs: 0, firstByte: new DurationBuckets(bounds) });
     this.byKind = { rpc: create(), sba: create(), object: create(), session: create() };
   }
 

@@ -164,12 +164,15 @@ export class SessionTable {
   /** Begins the unverified session of a claim that has none. Undefined when a limit is reached; that is counted. */
   beginClaim(claim: Claim, start: SessionStart): Session | undefined {
     // In a full table `begin` refuses and counts the call; it must not use up the limits of claims.
-    const limit = this.#hasRoom(start.atNs) ? this.#limitOf(claim, start) : undefined;
-    if (limit !== undefined) {
-      this.refusedClaims[limit] += 1;
-      return undefined;
-    }
     const { key, token, logins, credentialToken } = claim;
+    if (this.#hasRoom(start.atNs)) {
+      if (!this.#claims.hasRoom(logins)) this.#sweepAt(start.atNs);
+      const hasRoom = this.#claims.hasRoom(logins);
+      if (!hasRoom || !this.#claimRate.take(start.remoteAddress)) {
+        this.refusedClaims[hasRoom ? 'address' : 'cookie'] += 1;
+        return undefined;
+      }
+    }
     const session = this.begin(key, token, { ...start, isVerified: false });
     if (session !== undefined) this.#claim({ session, logins, credentialToken, isNameOnly: false });
     return session;
@@ -293,12 +296,6 @@ export class SessionTable {
   #hasRoom(nowNs: number): boolean {
     if (this.#byId.size >= this.#max) this.#sweepAt(nowNs);
     return this.#byId.size < this.#max;
-  }
-
-  #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionStart): ClaimLimit | undefined {
-    if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
-    if (!this.#claims.hasRoom(logins)) return 'cookie';
-    return this.#claimRate.take(remoteAddress) ? undefined : 'address';
   }
 
   #claim(claimEntry: ClaimEntry): void {

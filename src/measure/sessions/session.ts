@@ -187,13 +187,16 @@ export class Session {
 
   /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
   toEntry() {
+    const { clock } = this.#parts;
+    // Derived from the current wall clock, so that no call has to read it.
+    const activeMs = Math.round(clock.epochMs() - (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS);
     return {
       id: this.id,
       createTime: new Date(this.#createdEpochMs).toISOString(),
       /** Null when the traffic does not contain it. */
       userName: this.userName,
       connectionType: this.connectionType,
-      lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
+      lastActivityTime: new Date(Math.max(this.#createdEpochMs, activeMs)).toISOString(),
       /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
       remoteAddress: this.#start.remoteAddress,
       /** Ended calls of any kind, including the one that began the session. */
@@ -201,13 +204,6 @@ export class Session {
       // Present only when the credential or the name is unverified.
       ...(this.isVerified ? undefined : UNVERIFIED),
     };
-  }
-
-  /** Derived from the current wall clock, so that no call has to read it; for display only. */
-  #lastActivityEpochMs(): number {
-    const { clock } = this.#parts;
-    const agoMs = (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
-    return Math.max(this.#createdEpochMs, Math.round(clock.epochMs() - agoMs));
   }
 }
 
