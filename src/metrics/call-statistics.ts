@@ -173,20 +173,15 @@ export class CallStatistics extends NameTable<TimedCalls> {
       // Only a session saves names that only failed: none of their calls succeeded if as many failed as were answered.
       const hasOnlyFailed = this.#unnamed === undefined && errors > 0 && errors >= saved.count('count');
       const calls = this.readmit(name, hasOnlyFailed);
-      if (isPart) calls.absorb(this.#loadPart(saved));
-      else calls.load(saved);
+      // A further record of `(other)`.
+      const part = isPart ? new TimedCalls(this.#clock, this.#createTimer(0), this.#createCounts?.()) : calls;
+      part.load(saved);
+      if (isPart) calls.absorb(part);
       return;
     }
     this.foldedCount = saved.count('folded');
     this.#unnamed?.load(saved.record('unnamed'));
     this.total.load(saved);
-  }
-
-  /** A further record of `(other)`. */
-  #loadPart(saved: SavedRecord): TimedCalls {
-    const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), this.#createCounts?.());
-    part.load(saved);
-    return part;
   }
 
   /** Answered calls and errors of one name. */

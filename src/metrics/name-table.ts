@@ -164,7 +164,11 @@ export abstract class NameTable<Entry> {
   protected admit(name: string, atNs?: number): Entry {
     const present = this.entries.get(name);
     if (present === undefined) return this.#create(name, atNs);
-    if (this.#failed.size > 0) this.#keep(name);
+    const failed = this.#failed.size > 0 ? this.#failed.get(name) : undefined;
+    if (failed !== undefined) {
+      this.#failed.delete(name);
+      this.#budget.keep(failed);
+    }
     return present;
   }
 
@@ -206,24 +210,16 @@ export abstract class NameTable<Entry> {
     if (this.shown !== undefined) this.show(this.shown, `${this.prefix}.${name}`, entry);
     // An empty name, which a rule may produce, shares its counts with calls without a name, and stays.
     if (failedNs !== undefined && name !== '') {
-      const failed = { bytes: nameBytes(name), failedNs, giveWay: () => this.#fold(name, entry) };
+      const giveWay = () => {
+        this.#failed.delete(name);
+        this.entries.delete(name);
+        this.foldedCount += this.fold(name, entry, this.#other());
+      };
+      const failed = { bytes: nameBytes(name), failedNs, giveWay };
       this.#failed.set(name, failed);
       this.#budget.yields(failed);
     }
     return entry;
-  }
-
-  #fold(name: string, entry: Entry): void {
-    this.#failed.delete(name);
-    this.entries.delete(name);
-    this.foldedCount += this.fold(name, entry, this.#other());
-  }
-
-  #keep(name: string): void {
-    const failed = this.#failed.get(name);
-    if (failed === undefined) return;
-    this.#failed.delete(name);
-    this.#budget.keep(failed);
   }
 
   #other(atNs?: number): Entry {

@@ -28,13 +28,8 @@ export interface Statistics {
   readonly rpc: CallStatistics;
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
-  readonly errorCount: number;
   /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
-  /** The caller must consume it to its end. */
-  save(): Iterable<SavedFields>;
-  /** Restores one record; ignores those of others. Must be called before anything is recorded. */
-  load(saved: SavedRecord): void;
 }
 
 export interface NameCounts {
@@ -93,14 +88,13 @@ export function createStatistics(
     ...kinds,
     /** Of durations in `/metrics`. */
     bounds,
-    get errorCount() {
-      return kinds.rpc.errorCount + kinds.sba.errorCount;
-    },
     recordAnswered: (call: CountedCall, status: number, durationNs: number, nowNs: number) =>
       recordIn(kinds, call, status, durationNs, nowNs),
+    /** The caller must consume it to its end. */
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
+    /** Restores one record; ignores those of others. Must be called before anything is recorded. */
     load: (saved: SavedRecord) => {
       const kind = saved.text('record');
       if (isCountedKind(kind)) kinds[kind].load(saved);

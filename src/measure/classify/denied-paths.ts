@@ -78,22 +78,16 @@ export class DeniedPaths {
       }
       for (let index = 0; index < awaited.length && from > start; index += 1) {
         if (hash !== awaited[index]) continue;
-        if (from - start <= 3 * this.#longest && this.#completes(decodeBytes(path.slice(start, from)), index, found))
-          return true;
-        awaited[index] = hashOf(this.#segments[index]?.[found[index] ?? 0] ?? '');
+        const [denied = [], count = 0] = [this.#segments[index], found[index]];
+        if (from - start > 3 * this.#longest || decodeBytes(path.slice(start, from)) !== denied[count]) continue;
+        if (count + 1 === denied.length) return true;
+        found[index] = count + 1;
+        awaited[index] = hashOf(denied[count + 1] ?? '');
       }
       hash = 0;
       start = at + 1;
     }
     return false;
-  }
-
-  /** Advances the match of a denied path by the next segment; true if the denied path is now complete. */
-  #completes(segment: string, index: number, found: number[]): boolean {
-    const [denied = [], count = 0] = [this.#segments[index], found[index]];
-    if (segment !== denied[count]) return false;
-    found[index] = count + 1;
-    return count + 1 === denied.length;
   }
 }
 

@@ -55,7 +55,10 @@ export class Conversation {
 
   #onClientMessage(message: BayeuxMessage, atNs: number): void {
     if (message.channel === '/meta/handshake') {
-      this.#onHandshake(message, atNs);
+      this.#application.metrics.handshakeRequested(atNs);
+      const userName = this.#application.userOf(message);
+      const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
+      this.#addRequest(message, { kind: 'handshake', requestedNs: atNs, userName, offersWebSocket });
       return;
     }
     const client = this.#registration.clientOf(message, atNs);
@@ -77,13 +80,6 @@ export class Conversation {
       default:
         if (!message.channel.startsWith('/meta/')) this.#onPublish(client, message, atNs);
     }
-  }
-
-  #onHandshake(message: BayeuxMessage, requestedNs: number): void {
-    this.#application.metrics.handshakeRequested(requestedNs);
-    const userName = this.#application.userOf(message);
-    const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
-    this.#addRequest(message, { kind: 'handshake', requestedNs, userName, offersWebSocket });
   }
 
   #onConnect(client: BayeuxClient, atNs: number): void {
@@ -234,7 +230,11 @@ export class Conversation {
 
   #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
-      this.#endCall(client, pending, describeRefusal(parseErrorCode(message.error)), atNs);
+      const code = parseErrorCode(message.error);
+      // An error in any case. Codes 400 to 499 create no name, since any client can provoke them.
+      const isClientError = code !== undefined && code >= 400 && code < 500;
+      const kind = isClientError ? 'refused' : 'answered';
+      this.#endCall(client, pending, { kind, status: isClientError ? code : 500 }, atNs);
       this.#registration.endIfUnknown(message, client);
       return;
     }
@@ -298,10 +298,4 @@ export class Conversation {
 
 function takeAdvice(client: BayeuxClient | undefined, { adviceIntervalMs }: BayeuxMessage): void {
   if (client !== undefined && adviceIntervalMs !== undefined) client.adviceIntervalMs = Math.max(0, adviceIntervalMs);
-}
-
-/** An error in any case. Codes 400 to 499 create no name, since any client can provoke them. */
-function describeRefusal(code: number | undefined): CallResult {
-  const isClientError = code !== undefined && code >= 400 && code < 500;
-  return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
 }

@@ -15,7 +15,8 @@ export class JvmHistory {
   sample(state: JvmState) {
     const { server, reading } = state.kind === 'available' ? state : {};
     const before = this.#pausesMs;
-    const now = reading && sumOfPauses(reading);
+    const pauses = Array.from(reading?.collectors ?? []).filter(([name]) => !CONCURRENT.test(name));
+    const now = sumOfKnown(pauses.map(([, { timeMs }]) => timeMs));
     this.#pausesMs = now;
     return {
       heapUsed: (reading?.memory === 'live' ? reading.heap.used : undefined) ?? null,
@@ -28,10 +29,6 @@ export class JvmHistory {
       cores: server?.cores ?? null,
     };
   }
-}
-
-function sumOfPauses({ collectors }: JvmReading): number | undefined {
-  return sumOfKnown(Array.from(collectors, ([name, { timeMs }]) => (CONCURRENT.test(name) ? undefined : timeMs)));
 }
 
 /** Some sources know only the heap after the last collection. */

@@ -147,8 +147,15 @@ export class SessionTable {
     for (const claimEntry of this.#claims.findByCredential(token)) {
       const row = this.#live(this.#byId.get(claimEntry.session.id), nowNs);
       if (row === undefined) continue;
-      if (claimEntry.isNameOnly) this.#verify(row);
-      else present ??= this.#promote(row, key, token);
+      if (!claimEntry.isNameOnly && present !== undefined) continue;
+      this.#verify(row);
+      if (claimEntry.isNameOnly) continue;
+      // The unverified session becomes the verified one of `key`. It keeps its id and its numbers.
+      this.#byKey.delete(row.key);
+      row.key = key;
+      this.#byKey.set(key, row);
+      this.#remember(row, token);
+      present = row.session;
     }
     return present;
   }
@@ -303,16 +310,6 @@ export class SessionTable {
     if (row === undefined) return;
     row.claimEntry = claimEntry;
     this.#claims.add(claimEntry);
-  }
-
-  /** Makes an unverified session the verified one of `key`. It keeps its id and its numbers. */
-  #promote(row: SessionRow, key: string, token: string): Session {
-    this.#verify(row);
-    this.#byKey.delete(row.key);
-    row.key = key;
-    this.#byKey.set(key, row);
-    this.#remember(row, token);
-    return row.session;
   }
 
   #verify(row: SessionRow): void {

@@ -238,7 +238,9 @@ export class ApplicationVerdict {
     const before = this.current;
     const { hung } = evidence;
     const unconfirmed = hung?.p99 === null ? hung : undefined;
-    if (before !== undefined && first.code !== before.code && this.#isKept(before.code, first.code, nowNs)) {
+    const isHigher = before !== undefined && VERDICT_CODES.indexOf(first.code) <= VERDICT_CODES.indexOf(before.code);
+    const isOver = nowNs - this.#appliedNs >= KEPT_NS;
+    if (before !== undefined && !isHigher && !isOver && !WITHOUT_FINDING.has(before.code)) {
       this.current = { ...before, rules, unconfirmed: unconfirmed ?? before.unconfirmed };
       return this.current;
     }
@@ -254,12 +256,6 @@ export class ApplicationVerdict {
       unconfirmed,
     };
     return this.current;
-  }
-
-  #isKept(before: VerdictCode, now: VerdictCode, nowNs: number): boolean {
-    if (WITHOUT_FINDING.has(before)) return false;
-    const isHigher = VERDICT_CODES.indexOf(now) < VERDICT_CODES.indexOf(before);
-    return !isHigher && nowNs - this.#appliedNs < KEPT_NS;
   }
 }
 

@@ -166,18 +166,13 @@ export abstract class FrameReader {
 
   /** Whether the first two bytes are valid on this connection after the earlier frames. */
   #isAllowed(): boolean {
-    if (this.head.bytes === 1) return this.#isInOrder();
-    if (this.head.bytes > 2 || !this.head.isControl) return true;
-    const { opcode, shortLength } = this.head;
-    // A close frame has a status of two bytes or no payload (§5.5.1).
-    return shortLength <= MAX_CONTROL_BYTES && !(opcode === OPCODE.close && shortLength === 1);
-  }
-
-  #isInOrder(): boolean {
-    const { opcode, reservedBits, isControl } = this.head;
-    if (opcode === OPCODE.continuation || isControl) {
-      return reservedBits === 0 && (isControl || this.#isInMessage);
+    const { bytes, opcode, shortLength, reservedBits, isControl } = this.head;
+    if (bytes === 2 && isControl) {
+      // A close frame has a status of two bytes or no payload (§5.5.1).
+      return shortLength <= MAX_CONTROL_BYTES && !(opcode === OPCODE.close && shortLength === 1);
     }
+    if (bytes > 1) return true;
+    if (opcode === OPCODE.continuation || isControl) return reservedBits === 0 && (isControl || this.#isInMessage);
     return !this.#isInMessage && (reservedBits === 0 || (this.isFrameCompressed && this.#allowsCompressed));
   }
 

@@ -206,7 +206,10 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
       this.#passUnread(content ?? 'malformed', isCompressed);
       return undefined;
     }
-    const further = this.#reportContent(content, isText, atNs);
+    let further: FurtherSteps | undefined;
+    if (!isText) this.#handler.onBinary?.();
+    else if (isUtf8(content)) further = this.#handler.onText(content.toString('utf8'), atNs);
+    else this.#handler.onUnread('text');
     const brokenBy = this.#inflater?.brokenBy;
     // No later message can be inflated. After the end, that matters only to messages that wait.
     if (brokenBy !== undefined && (!this.#isOver || this.#waiting > 1)) this.#giveUp(brokenBy);
@@ -222,13 +225,6 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
-  }
-
-  #reportContent(content: Buffer, isText: boolean, atNs: number): FurtherSteps | undefined {
-    if (!isText) this.#handler.onBinary?.();
-    else if (!isUtf8(content)) this.#handler.onUnread('text');
-    else return this.#handler.onText(content.toString('utf8'), atNs);
-    return undefined;
   }
 
   #passUnread(reason: UnreadReason, isCompressed: boolean): void {
