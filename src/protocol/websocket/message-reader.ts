@@ -4,9 +4,10 @@ import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
 import { type EvictableBodies, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
+import { copyUnmasked, FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
-import { copyUnmasked, FrameReader, type FrameSender, OPCODE } from './frame-reader.ts';
 import { MessageInflater } from './message-inflater.ts';
+import { type FurtherSteps, MessageReading, type WholeMessage } from './message-reading.ts';
 
 /**
  * Why something passed unread. `too-large`: the message on the wire. `malformed`: it does not inflate, or the
@@ -14,18 +15,6 @@ import { MessageInflater } from './message-inflater.ts';
  * that cannot be read; for callers only.
  */
 export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
-
-/** The next step of a reading; false if it was the last. */
-export type FurtherSteps = () => boolean;
-
-interface WholeMessage {
-  /** Unmasked, but still compressed if `isCompressed`. */
-  readonly payload: Buffer;
-  readonly isText: boolean;
-  readonly isCompressed: boolean;
-  /** When its last byte passed, on the clock. */
-  readonly atNs: number;
-}
 
 /** Receives the messages of one direction, in order: during `push`, or later if `read` defers them. */
 export interface MessageHandler {
@@ -57,6 +46,7 @@ export interface MessageReaderOptions {
   readonly hasRoom: () => boolean;
 }
 
+const MAX_CONTROL_BYTES = 125;
 const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
@@ -69,10 +59,20 @@ type Fate = 'read' | 'count' | 'reported' | 'lost';
  * large is lost alone. Two failures leave the direction unread for good: a broken frame, and with context takeover a
  * compressed message that was not inflated. A handler's exception passes through `push`; after it only `close` may be
  * called.
+ *
+ * These break a frame: reserved bits and opcodes, fragments out of order (§5.4), a mask against the rule (§5.1), a
+ * control frame that is long or fragmented (§5.5), or a length past 2^53 - 1. Control frames may come between fragments.
+ * Lengths written longer than needed are accepted, as receivers do.
  */
-export class WebSocketMessageReader extends FrameReader implements Unfinished {
+export class WebSocketMessageReader implements Unfinished {
   readonly #options: MessageReaderOptions;
   readonly #handler: MessageHandler;
+  readonly #head: FrameHead;
+  /** Bytes of this frame's payload not read yet. */
+  #payloadLeft = 0;
+  /** True between a first fragment and the last one. */
+  #isInMessage = false;
+  #frames = 0;
   /** The payload so far of a message that comes in several pieces, unmasked. */
   readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
@@ -95,7 +95,7 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
 
   constructor(options: MessageReaderOptions, handler: MessageHandler) {
     const { deflate, budget } = options;
-    super(options.from, deflate !== undefined);
+    this.#head = new FrameHead(options.from);
     this.#options = options;
     this.#handler = handler;
     this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies, this);
@@ -109,16 +109,42 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   }
 
   /** Reads the next bytes of this direction, in any pieces. The bytes are used only during the call. */
-  override push(bytes: Buffer): void {
-    if (this.#isOver) return;
+  push(bytes: Buffer): void {
+    const head = this.#head;
     this.#pushedBytes = bytes.length;
-    this.#framesBefore = this.frames;
-    super.push(bytes);
+    this.#framesBefore = this.#frames;
+    let at = 0;
+    while (at < bytes.length && !this.#isOver) {
+      if (head.isComplete) {
+        const to = Math.min(bytes.length, at + this.#payloadLeft);
+        this.#readPayload(bytes, at, to);
+        this.#payloadLeft -= to - at;
+        if (this.#payloadLeft === 0) this.#endFrame();
+        at = to;
+        continue;
+      }
+      if (!head.read(bytes[at] as number) || !this.#isAllowed()) this.#giveUp('malformed');
+      else if (head.isComplete) this.#endHead();
+      at += 1;
+    }
     if (!this.#isOver) this.#countFrames();
   }
 
+  /** Whether the first two bytes are valid on this connection after the earlier frames. */
+  #isAllowed(): boolean {
+    const { bytes, opcode, shortLength, reservedBits, isControl, isCompressed } = this.#head;
+    if (bytes === 2 && isControl) {
+      // A close frame has a status of two bytes or no payload (§5.5.1).
+      return shortLength <= MAX_CONTROL_BYTES && !(opcode === OPCODE.close && shortLength === 1);
+    }
+    if (bytes > 1) return true;
+    if (opcode === OPCODE.continuation || isControl) return reservedBits === 0 && (isControl || this.#isInMessage);
+    // Without permessage-deflate RSV1 has no meaning.
+    return !this.#isInMessage && (reservedBits === 0 || (isCompressed && this.#inflater !== undefined));
+  }
+
   #countFrames(): void {
-    const { frames } = this;
+    const frames = this.#frames;
     const pushed = frames - this.#framesBefore;
     const added = frames - this.#countedFrames;
     this.#countedFrames = frames;
@@ -129,7 +155,6 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   /** Takes no more bytes. Releases its memory once the messages that wait have been read. May be called any time. */
   close(): void {
     this.#isOver = true;
-    this.stop();
     this.#kept.release();
     if (this.#waiting === 0) this.#inflater?.release();
   }
@@ -139,31 +164,34 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     this.#lose('budget');
   }
 
-  protected override onHead(): void {
-    const { opcode, payloadBytes, isControl } = this.head;
+  #endHead(): void {
+    const { opcode, payloadBytes, isControl, isFinal, isCompressed } = this.#head;
+    this.#payloadLeft = payloadBytes;
+    this.#frames += 1;
     // A single read may hold thousands of frames.
-    if (this.frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
-      this.#countFrames();
-      if (this.#isOver) return;
+    if (this.#frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) this.#countFrames();
+    if (this.#isOver) return;
+    if (!isControl) {
+      this.#isInMessage = !isFinal;
+      if (opcode !== OPCODE.continuation) {
+        this.#isText = opcode === OPCODE.text;
+        this.#isCompressed = isCompressed;
+        this.#messageBytes = 0;
+        this.#fate = this.#isText || (isCompressed && this.#hasContext) ? 'read' : 'count';
+      }
+      this.#messageBytes += payloadBytes;
+      if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
     }
-    if (isControl) return;
-    if (opcode !== OPCODE.continuation) {
-      this.#isText = opcode === OPCODE.text;
-      this.#isCompressed = this.isFrameCompressed;
-      this.#messageBytes = 0;
-      this.#fate = this.#isText || (this.#isCompressed && this.#hasContext) ? 'read' : 'count';
-    }
-    this.#messageBytes += payloadBytes;
-    if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
+    if (payloadBytes === 0) this.#endFrame();
   }
 
-  protected override onPayload(bytes: Buffer, from: number, to: number): void {
-    const { isControl, isFinal, mask, payloadBytes } = this.head;
+  #readPayload(bytes: Buffer, from: number, to: number): void {
+    const { isControl, isFinal, mask, payloadBytes } = this.#head;
     if (this.#fate !== 'read' || isControl) return;
     if (!isFinal || to - from !== this.#messageBytes) {
-      const target = this.#kept.extend(to - from, this.payloadLeft);
+      const target = this.#kept.extend(to - from, this.#payloadLeft);
       if (target === undefined) this.#lose('budget');
-      else copyUnmasked(bytes, { from, to }, target, mask, payloadBytes - this.payloadLeft);
+      else copyUnmasked(bytes, { from, to }, target, mask, payloadBytes - this.#payloadLeft);
     } else if (this.#options.hasRoom()) {
       this.#fate = 'reported';
       const payload = mask === 0 ? bytes.subarray(from, to) : Buffer.allocUnsafe(to - from);
@@ -172,12 +200,10 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     } else this.#lose('time');
   }
 
-  protected override onBroken(): void {
-    this.#giveUp('malformed');
-  }
-
-  protected override onFrameEnd(): void {
-    const { opcode, isFinal, isControl } = this.head;
+  #endFrame(): void {
+    if (this.#isOver) return;
+    this.#head.restart();
+    const { opcode, isFinal, isControl } = this.#head;
     if (opcode === OPCODE.close) {
       this.close();
       this.#handler.onClose?.();
@@ -198,7 +224,7 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     read(new MessageReading(message, this, budget), atNs);
   }
 
-  /** For `MessageReading`, as are the next two. Undefined: no further steps. */
+  /** For `MessageReading`, as are the next two. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
     if (this.isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
@@ -216,12 +242,10 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     return further;
   }
 
-  /** There was no time to read all of it. `isContentLost`: it was not inflated, and later ones may refer to it. */
   passUnread(isContentLost: boolean): void {
     if (!this.isUnread) this.#passUnread('time', isContentLost);
   }
 
-  /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
@@ -242,59 +266,5 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     this.isUnread = true;
     this.close();
     this.#handler.onUnread(reason);
-  }
-}
-
-/** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
-const OVERHEAD_BYTES = 1_024;
-
-class MessageReading implements ReadingTask {
-  readonly #reader: WebSocketMessageReader;
-  readonly #memory: MemoryBudget;
-  #message: WholeMessage | undefined;
-  #further: FurtherSteps | undefined;
-  #keptBytes = 0;
-
-  /** `message.payload` needs to be valid only until `read` of the reading share has returned. */
-  constructor(message: WholeMessage, reader: WebSocketMessageReader, memory: MemoryBudget) {
-    this.#message = message;
-    this.#reader = reader;
-    this.#memory = memory;
-  }
-
-  step(): boolean {
-    const message = this.#message;
-    this.#message = undefined;
-    let isMore = false;
-    try {
-      if (message !== undefined) this.#further = this.#reader.readContent(message);
-      isMore = message === undefined ? this.#further?.() === true : this.#further !== undefined;
-    } finally {
-      if (!isMore) this.#end();
-    }
-    return isMore;
-  }
-
-  keep(): number | undefined {
-    const message = this.#message;
-    const bytes = (message?.payload.length ?? 0) + OVERHEAD_BYTES;
-    if (!this.#memory.take('bodies', bytes)) return undefined;
-    this.#keptBytes = bytes;
-    if (message !== undefined) this.#message = { ...message, payload: Buffer.from(message.payload) };
-    return bytes;
-  }
-
-  giveUp(): void {
-    const isContentLost = this.#message?.isCompressed === true;
-    this.#message = undefined;
-    this.#further = undefined;
-    this.#reader.passUnread(isContentLost);
-    this.#end();
-  }
-
-  #end(): void {
-    this.#memory.giveBack('bodies', this.#keptBytes);
-    this.#keptBytes = 0;
-    this.#reader.messageEnded();
   }
 }
