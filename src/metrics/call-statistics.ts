@@ -2,7 +2,6 @@ import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import type { CallCounts } from './call-counts.ts';
-import type { DurationSteps } from './duration-steps.ts';
 import { Meter } from './meter.ts';
 import type { GrowingMetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
@@ -55,7 +54,7 @@ type SavedCounts = ReturnType<TimedCalls['saveCounts']>;
  */
 export class CallStatistics extends NameTable<TimedCalls> {
   readonly #clock: Clock;
-  protected readonly total: TimedCalls;
+  readonly total: TimedCalls;
   /** By name; `''` holds the calls that count on the totals only. Undefined without `createCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
@@ -83,16 +82,6 @@ export class CallStatistics extends NameTable<TimedCalls> {
     this.total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
     this.#unnamed = createCounts?.();
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
-  }
-
-  /** Calls that count as errors, with or without a name. */
-  get errorCount(): number {
-    return this.total.errors.count;
-  }
-
-  /** Begins steps of all calls together, for one reader. */
-  openSteps(): DurationSteps {
-    return this.total.timer.openSteps();
   }
 
   /**

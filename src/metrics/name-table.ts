@@ -103,7 +103,8 @@ export abstract class NameTable<Entry> {
   /** The name of the totals in the metrics, e.g. `rpc`. */
   protected readonly prefix: string;
   readonly #budget: NameBudget;
-  protected abstract readonly total: Entry;
+  /** All together, with or without a name. */
+  abstract readonly total: Entry;
   /** In order of admission. */
   protected readonly entries = new Map<string, Entry>();
   /** Names that only ever failed, in no order. */
@@ -153,11 +154,6 @@ export abstract class NameTable<Entry> {
   /** The entry of `name` if it has one; creates none. */
   protected find(name: string): Entry | undefined {
     return this.entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
-  }
-
-  /** The entry that counts `name` since its admission: its own, or `(other)` if the budget was exhausted. */
-  protected findOrOther(name: string): Entry | undefined {
-    return this.entries.get(name) ?? this.entries.get(OTHER_NAME);
   }
 
   /** For a success: creates the entry if the budget allows it, else returns `(other)`. From now on `name` stays. */

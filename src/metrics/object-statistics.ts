@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { Meter } from './meter.ts';
 import type { GrowingMetricSet } from './metric-set.ts';
-import { type NameBudget, NameTable } from './name-table.ts';
+import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 
 class ObservedObject {
   /** Current monitorings: unlike a counter of Prometheus, it may go down. */
@@ -29,7 +29,7 @@ class ObservedObject {
  */
 export class ObjectStatistics extends NameTable<ObservedObject> {
   readonly #clock: Clock;
-  protected readonly total: ObservedObject;
+  readonly total: ObservedObject;
   /** Objects with at least one current monitoring; `(other)` is one. */
   monitored = 0;
 
@@ -75,7 +75,8 @@ export class ObjectStatistics extends NameTable<ObservedObject> {
 
   /** Does nothing if no monitoring has begun: counts never fall below 0. */
   unsubscribe(name: string): void {
-    const subscriptions = this.findOrOther(name)?.subscriptions;
+    // Counted under `(other)` if the budget was exhausted.
+    const { subscriptions } = this.entries.get(name) ?? this.entries.get(OTHER_NAME) ?? {};
     if (subscriptions === undefined || subscriptions.count === 0) return;
     subscriptions.count -= 1;
     if (subscriptions.count === 0) this.monitored -= 1;

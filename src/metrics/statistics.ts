@@ -24,13 +24,8 @@ import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
 
-export interface Statistics {
-  readonly rpc: CallStatistics;
-  readonly sba: CallStatistics;
-  readonly object: ObjectStatistics;
-  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
-  recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
-}
+/** Of an application or a session. */
+export type Statistics = Pick<SessionStatistics, CountedCall['kind'] | 'recordAnswered'>;
 
 export interface NameCounts {
   /** Answered calls; of an object the received values. */
@@ -119,7 +114,7 @@ export function createStatistics(
 }
 
 /** Creates each kind on first use: most sessions use one, and there may be 10,000 sessions. */
-export class SessionStatistics implements Statistics {
+export class SessionStatistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
@@ -153,9 +148,10 @@ export class SessionStatistics implements Statistics {
   }
 
   get errorCount(): number {
-    return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
+    return (this.#rpc?.total.errors.count ?? 0) + (this.#sba?.total.errors.count ?? 0);
   }
 
+  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void {
     // Errors are counted at once, so that reading `errorCount` of 10,000 sessions need not drain their logs.
     if (status < 400) this.#log.add(call, durationNs, nowNs);

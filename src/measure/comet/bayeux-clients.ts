@@ -259,8 +259,7 @@ export class BayeuxClients {
     const isExpired = ({ ackedNs, beganNs }: PendingCall) =>
       nowNs - (ackedNs || beganNs) >= (ackedNs > 0 ? ackWaitMs : callTimeoutMs) * NS_PER_MS;
     for (const pending of client.calls.takeAll(isExpired)) {
-      const { isClosed, connectionType } = pending.source;
-      const hasLeft = isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET');
+      const hasLeft = pending.source.isClosed && (isGone || pending.connectionType !== 'COMET_WEBSOCKET');
       this.#endUnanswered(client, pending, hasLeft ? 'abandoned' : 'timedOut', nowNs);
     }
   }

@@ -23,6 +23,7 @@ const BY_SERVICE = 'said:';
 
 export class Conversation {
   readonly #application: CometApplication;
+  readonly #speaker: Speaker;
   readonly #source: CallSource;
   readonly #registration: Registration;
   readonly #requests: PendingRequests;
@@ -40,8 +41,8 @@ export class Conversation {
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
     this.#requests = new PendingRequests(application.memory);
-    const { connectionType, remoteAddress, traceparent } = speaker;
-    this.#source = { application: application.name, connectionType, remoteAddress, traceparent, isClosed: false };
+    this.#speaker = speaker;
+    this.#source = { application: application.name, traceparent: speaker.traceparent, isClosed: false };
     this.#registration = new Registration(application, speaker);
   }
 
@@ -119,29 +120,26 @@ export class Conversation {
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
-      const { connectionType, remoteAddress } = this.#source;
-      this.#beginCall(client, {
+      const { connectionType, remoteAddress } = this.#speaker;
+      const pending: PendingCall = {
         ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
         ...{ beganNs: atNs, session, ackedNs: 0, threadDump: undefined },
         place: -1,
         clientWaitAt: () => 0,
-      });
+      };
+      if (!client.calls.add(pending)) {
+        this.#application.metrics.untracked.calls += 1;
+        return;
+      }
+      if (!client.isKnown) this.#unconfirmed.add(client);
+      session?.callBegan(atNs);
+      if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
       return;
     }
     const monitorings = new Map([[`${BY_SERVICE}${meaning.name}`, meaning.name]]);
     if (message.id !== undefined) this.#addRequest(message, { kind: meaning.action, client, monitorings });
     // Without an id a refusal could not be matched, so it takes effect at once.
     else this.#apply(meaning.action, client, monitorings);
-  }
-
-  #beginCall(client: BayeuxClient, pending: PendingCall): void {
-    if (!client.calls.add(pending)) {
-      this.#application.metrics.untracked.calls += 1;
-      return;
-    }
-    if (!client.isKnown) this.#unconfirmed.add(client);
-    pending.session?.callBegan(pending.beganNs);
-    if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
   }
 
   #addRequest(message: BayeuxMessage, request: PendingRequest): void {

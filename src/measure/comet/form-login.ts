@@ -19,7 +19,6 @@ export class FormLogin implements Unfinished {
   #isWhole = false;
   #isGivenUp = false;
   #setCookieToken: string | undefined;
-  #userName: string | null = null;
 
   constructor(application: CometApplication, userField: string, exchange: Exchange, request: RequestHead) {
     this.#application = application;
@@ -74,17 +73,17 @@ export class FormLogin implements Unfinished {
 
   #loggedIn(exchange: Exchange, key: string): void {
     const { durationNs, endedNs } = exchange;
-    this.#userName = this.#readUserName();
     const { sessions, clients } = this.#application;
-    const present = this.#presentSession(key, endedNs);
+    const userName = this.#readUserName();
+    const present = this.#presentSession(key, userName, endedNs);
     if (present !== undefined) {
       sessions.addToken(present, key);
-      sessions.name(present, this.#userName, 'verified');
+      sessions.name(present, userName, 'verified');
       present.touch(endedNs);
       return;
     }
     const session = sessions.begin(key, key, {
-      userName: this.#userName,
+      userName,
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: exchange.client.remoteAddress,
       atNs: endedNs,
@@ -101,13 +100,13 @@ export class FormLogin implements Unfinished {
   }
 
   /** The cookie's session. It ends if it has another user's verified name: each login has its own session. */
-  #presentSession(key: string, atNs: number) {
+  #presentSession(key: string, userName: string | null, atNs: number) {
     const { sessions } = this.#application;
     const present =
       (this.#cookieToken === undefined ? undefined : sessions.recognise(this.#cookieToken, atNs)) ??
       sessions.join(key, key, atNs);
-    if (present === undefined || present.userName === null || this.#userName === null) return present;
-    if (present.userName === this.#userName || !present.isVerified) return present;
+    if (present === undefined || present.userName === null || userName === null) return present;
+    if (present.userName === userName || !present.isVerified) return present;
     sessions.end(present);
     return undefined;
   }

@@ -7,8 +7,9 @@ import type { BayeuxClient, CallSource, Handshake } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
 
 /** What HTTP says about the sender of the messages. */
-export interface Speaker extends Omit<CallSource, 'application' | 'isClosed'> {
+export interface Speaker extends Pick<CallSource, 'traceparent'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
+  readonly remoteAddress: string;
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;

@@ -106,10 +106,10 @@ class CallsHistory {
   constructor(prefix: 'rpc' | 'sba', calls: CallStatistics) {
     this.#prefix = prefix;
     this.#calls = calls;
-    const { timers, meters } = calls.metrics();
-    this.#count = createIncrease(() => timers.get(prefix)?.count ?? 0);
-    this.#errors = createIncrease(() => meters.get(`${prefix}.errors`)?.count ?? 0);
-    this.#durations = calls.openSteps();
+    const { timer, errors } = calls.total;
+    this.#count = createIncrease(() => timer.count);
+    this.#errors = createIncrease(() => errors.count);
+    this.#durations = timer.openSteps();
     this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
     this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
     this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
@@ -185,8 +185,8 @@ export class ApplicationHistory {
     this.earlierSeq = this.#points.length;
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
     this.minutes = new MinuteRecord(statistics, earlier);
-    const { meters } = statistics.object.metrics();
-    this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
+    const { newValues } = statistics.object.total;
+    this.#values = createIncrease(() => newValues.count);
     this.#sessions = sessions;
     this.#created = createIncrease(() => sessions.created.count);
     this.#times = {

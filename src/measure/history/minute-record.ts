@@ -100,7 +100,9 @@ export class MinuteRecord {
   /** Each kept minute, oldest first, also those in which the name did nothing, and then `running`, which has not ended. */
   of(kind: NameKind, name: string, running: Pick<Minute, 'epochMs' | 'seconds'>): NameMinute[] {
     const ended = this.#minutes.map(({ epochMs, seconds, kinds }) => {
-      const row = readRow(kinds[kind], name);
+      const { names, ends, cells } = kinds[kind];
+      const at = names.indexOf(name);
+      const row = at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
       return { epochMs, seconds, ...describe(kind, row) };
     });
     const row =
@@ -141,11 +143,6 @@ function encode(reading: MinuteReading | undefined): readonly number[] {
 
 function encodeValues(values: number): readonly number[] {
   return values === 0 ? [] : [values];
-}
-
-function readRow({ names, ends, cells }: NameRows, name: string): readonly number[] {
-  const at = names.indexOf(name);
-  return at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
 }
 
 function describe(kind: NameKind, row: readonly number[]): Omit<NameMinute, 'epochMs' | 'seconds'> {

@@ -123,14 +123,12 @@ function isEscaped(text: string, at: number): boolean {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (isBlank(text.charCodeAt(at))) at += 1;
+  while (BLANKS.includes(text.charCodeAt(at))) at += 1;
   return at;
 }
 
 /** RFC 8259 §2. */
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
-}
+const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
