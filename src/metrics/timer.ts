@@ -140,7 +140,10 @@ export class Timer implements TimerReading {
     this.#meter.mark(1, nowNs);
     this.durations?.add(cutNs);
     const us = Math.round(cutNs / NS_PER_US);
-    const slice = this.#sliceAt(nowNs);
+    const last = this.#slices.at(-1);
+    const isCurrent = last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW;
+    if (!isCurrent) this.#expire(nowNs);
+    const slice = isCurrent ? last : this.#sliceFor(nowNs);
     slice.add(cutNs);
     slice.buckets.count(bucketOf(us, this.#perOctave));
     this.#steps?.add(us);
@@ -216,13 +219,6 @@ export class Timer implements TimerReading {
   openSteps(): DurationSteps {
     this.#steps = new DurationSteps();
     return this.#steps;
-  }
-
-  #sliceAt(nowNs: number): Slice {
-    const last = this.#slices.at(-1);
-    if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
-    this.#expire(nowNs);
-    return this.#sliceFor(nowNs);
   }
 
   /** The slice that begins less than a slice before `beganNs`, or a new one. */

@@ -72,7 +72,7 @@ export class DeniedPaths {
         code = escaped;
         at += 2;
       }
-      if (!isSeparator(code)) {
+      if (code !== SLASH && code !== BACKSLASH && code !== SEMICOLON) {
         hash = nextHash(hash, code);
         continue;
       }
@@ -89,10 +89,6 @@ export class DeniedPaths {
     }
     return false;
   }
-}
-
-function isSeparator(code: number): boolean {
-  return code === SLASH || code === BACKSLASH || code === SEMICOLON;
 }
 
 /** An empty segment, or a dot. `..` makes a path ambiguous. */

@@ -15,7 +15,7 @@ import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
-import type { SlowOutcome } from '../record/call-totals.ts';
+import { classifyOutcome } from '../record/call-totals.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { Session } from '../sessions/session.ts';
 import { BayeuxClient, type CallResult, describeEndedCall, type PendingCall, PendingCalls } from './bayeux-client.ts';
@@ -186,7 +186,7 @@ export class BayeuxClients {
     this.#count(pending, session, result, atNs);
     const { observers, application } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
-    const shown = classifyResult(result);
+    const shown = classifyOutcome(result.kind, ended.status);
     // A refusal over Comet is an error, as in the statistics.
     application.callEnded(pending, session, ended, result.kind === 'refused' ? 'error' : shown, shown);
     if (observers.isWanted) observers.tell(ended);
@@ -311,11 +311,4 @@ export class BayeuxClients {
 
 function monitoringBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
-}
-
-function classifyResult(result: CallResult): SlowOutcome {
-  if (result.kind === 'failed') return 'unanswered';
-  if (result.kind === 'aborted') return 'aborted';
-  if (result.kind === 'refused') return 'client_error';
-  return result.status >= 500 ? 'error' : 'ok';
 }

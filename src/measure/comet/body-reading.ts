@@ -1,5 +1,5 @@
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import { type EvictableBodies, KEPT_BODY_BYTES, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
+import { KEPT_BODY_BYTES, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { decodeContent } from '../../protocol/http1/content-coding.ts';
@@ -28,7 +28,6 @@ export interface BodyReadingParts {
 export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
-  readonly #bodies: EvictableBodies;
   readonly #config: CometApplication['config'];
   /** Whole: the body is complete, and `step` has not begun to read it. */
   state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
@@ -42,7 +41,6 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     this.#parts = parts;
     const { bodies, config } = parts.application;
     this.#kept = new KeptBytes(config.maxBodyBytes, bodies, this);
-    this.#bodies = bodies;
     this.#config = config;
   }
 
@@ -94,7 +92,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   drop(): void {
     this.state = 'ended';
     this.#kept.release();
-    this.#bodies.giveBack(this.#textBytes);
+    this.#parts.application.bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
     this.#texts = [];
     this.#batches = undefined;
@@ -127,7 +125,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     // Text beyond ASCII may take two bytes for each character.
     const textBytes = content.length > text.length ? 2 * text.length : text.length;
     this.#textBytes = KEPT_BODY_BYTES + textBytes + TEXT_BYTES * this.#texts.length;
-    this.#bodies.takeAnyway(this.#textBytes);
+    this.#parts.application.bodies.takeAnyway(this.#textBytes);
     if (this.#texts.length === 0) {
       this.#parts.onUnread('not-bayeux');
       return false;

@@ -1,5 +1,5 @@
 import { KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
-import { readParameters } from '../../protocol/bayeux/parameters.ts';
+import { readParameters } from '../../protocol/bayeux/request-body.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { sanitizeUserName } from '../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';

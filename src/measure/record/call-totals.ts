@@ -6,6 +6,16 @@ import type { EndedCall } from './call-observer.ts';
 /** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
 export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
+type EndingKind = 'completed' | 'answered' | 'refused' | 'failed' | 'cancelled' | 'aborted';
+
+/** Of a call that ended so, over REST or Comet; `status` counts if it was answered. */
+export function classifyOutcome(kind: EndingKind, status: number): SlowOutcome {
+  if (kind === 'failed') return 'unanswered';
+  if (kind === 'cancelled' || kind === 'aborted') return 'aborted';
+  if (status >= 500) return 'error';
+  return status >= 400 ? 'client_error' : 'ok';
+}
+
 export type CallTimes = Pick<EndedCall, 'beganNs' | 'endedNs' | 'durationNs' | 'clientWaitNs' | 'firstByteNs'>;
 
 const LONG_WAIT_NS = NS_PER_S;

@@ -45,7 +45,7 @@ import {
   OF_COMET,
   OTHER,
 } from './call-observer.ts';
-import type { SlowOutcome } from './call-totals.ts';
+import { classifyOutcome } from './call-totals.ts';
 import { findSessionAtEnd, isAccepted, isLogout, ObservedCall, recogniseClaim, type Sender } from './observed-call.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import { RecordedApplication, type RecorderConfig } from './recorded-application.ts';
@@ -205,8 +205,11 @@ export class Recorder implements ExchangeObserver<Observation> {
         addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
       if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
-    const outcome = classifyEnding(ending, exchange.status);
-    if (outcome !== undefined) observation.application.callEnded(observation, session, exchange, outcome);
+    // A denied request never reached the server.
+    if (ending.kind !== 'denied') {
+      const outcome = classifyOutcome(ending.kind, exchange.status);
+      observation.application.callEnded(observation, session, exchange, outcome);
+    }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
       observation.application.sessions.end(session);
@@ -311,14 +314,12 @@ function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
 function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { durationNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') {
-    if (call.kind !== 'object' || hasValue(exchange)) statistics.recordAnswered(call, status, durationNs, endedNs);
+    // A HEAD, a 204, a redirect and an empty answer bring no value.
+    const hasContent = status >= 200 && status <= 299 && status !== NO_CONTENT;
+    if (call.kind !== 'object' || (hasContent && exchange.method !== 'HEAD' && !exchange.isEmpty))
+      statistics.recordAnswered(call, status, durationNs, endedNs);
     else statistics.object.recordEmpty(call.name, status, endedNs);
   } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
-}
-
-/** Whether a read has brought a value. A HEAD, a 204 and a redirect are calls, but bring none. */
-function hasValue({ method, status, isEmpty }: Exchange): boolean {
-  return method !== 'HEAD' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
 function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
@@ -326,13 +327,4 @@ function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchan
   if (kind === 'object') return;
   const [, traceId = '', spanId = ''] = traceparent.split('-');
   statistics[kind].addExemplar(name, durationNs, { traceId, spanId, atEpochMs: clock.epochMs() });
-}
-
-/** Undefined for a request that never reached the server. */
-function classifyEnding({ kind }: Ending, status: number): SlowOutcome | undefined {
-  if (kind === 'denied') return undefined;
-  if (kind === 'failed') return 'unanswered';
-  if (kind === 'cancelled') return 'aborted';
-  if (status >= 500) return 'error';
-  return status >= 400 ? 'client_error' : 'ok';
 }

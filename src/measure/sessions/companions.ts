@@ -123,7 +123,10 @@ function valueIn(line: string, start: number, end: number, name: string): string
     from += 1;
     if (from < to && line.charCodeAt(to - 1) === QUOTE) to -= 1;
   }
-  for (let at = from; at < to; at += 1) if (!isInValue(line.charCodeAt(at))) return undefined;
+  for (let at = from; at < to; at += 1) {
+    const unit = line.charCodeAt(at);
+    if (unit <= SPACE || unit === QUOTE || unit === COMMA || unit === BACKSLASH || unit === DELETE) return undefined;
+  }
   return line.slice(from, to);
 }
 
@@ -135,10 +138,6 @@ function afterBlanks(line: string, start: number, end: number): number {
 
 function isBlank(unit: number): boolean {
   return unit === SPACE || unit === TAB;
-}
-
-function isInValue(unit: number): boolean {
-  return unit > SPACE && unit !== QUOTE && unit !== COMMA && unit !== BACKSLASH && unit !== DELETE;
 }
 
 const TAB = 0x09;

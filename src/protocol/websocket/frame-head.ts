@@ -56,8 +56,22 @@ export class FrameHead {
   /** False if no frame of this sender has such a head. */
   read(byte: number): boolean {
     this.bytes += 1;
-    if (this.bytes === 1) return this.#readFirst(byte);
-    if (this.bytes === 2) return this.#readSecond(byte);
+    if (this.bytes === 1) {
+      this.isFinal = (byte & FIN) !== 0;
+      this.reservedBits = byte & ~(FIN | OPCODE_BITS);
+      this.opcode = byte & OPCODE_BITS;
+      this.mask = 0;
+      // Control frames are never fragmented (§5.5).
+      return KNOWN_OPCODES.has(this.opcode) && (this.isFinal || !this.isControl);
+    }
+    if (this.bytes === 2) {
+      this.shortLength = byte & LENGTH_BITS;
+      const longBytes = this.shortLength === LENGTH_OF_8_BYTES ? 8 : this.shortLength === LENGTH_OF_2_BYTES ? 2 : 0;
+      this.payloadBytes = longBytes === 0 ? this.shortLength : 0;
+      this.#lengthEnd = 2 + longBytes;
+      this.#end = this.#lengthEnd + (this.#maskBit === 0 ? 0 : MASK_BYTES);
+      return (byte & MASK_BIT) === this.#maskBit;
+    }
     if (this.bytes <= this.#lengthEnd) {
       this.payloadBytes = this.payloadBytes * 256 + byte;
       // A longer length would be rounded, and so would the end of the frame.
@@ -65,24 +79,6 @@ export class FrameHead {
     }
     this.mask = (this.mask << 8) | byte;
     return true;
-  }
-
-  #readFirst(byte: number): boolean {
-    this.isFinal = (byte & FIN) !== 0;
-    this.reservedBits = byte & ~(FIN | OPCODE_BITS);
-    this.opcode = byte & OPCODE_BITS;
-    this.mask = 0;
-    // Control frames are never fragmented (§5.5).
-    return KNOWN_OPCODES.has(this.opcode) && (this.isFinal || !this.isControl);
-  }
-
-  #readSecond(byte: number): boolean {
-    this.shortLength = byte & LENGTH_BITS;
-    const longBytes = this.shortLength === LENGTH_OF_8_BYTES ? 8 : this.shortLength === LENGTH_OF_2_BYTES ? 2 : 0;
-    this.payloadBytes = longBytes === 0 ? this.shortLength : 0;
-    this.#lengthEnd = 2 + longBytes;
-    this.#end = this.#lengthEnd + (this.#maskBit === 0 ? 0 : MASK_BYTES);
-    return (byte & MASK_BIT) === this.#maskBit;
   }
 }
 
