@@ -3,6 +3,7 @@
  */
 
 import { NS_PER_US } from '../base/clock.ts';
+import type { CallsPoint } from '../measure/history/application-history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import { percentilesOf } from '../measure/history/minute-record.ts';
 import { findRanks } from '../metrics/sparse-buckets.ts';
@@ -11,12 +12,7 @@ import type { SqlRow, SqlValue } from './sqlite.ts';
 import { forEachBucket, PER_OCTAVE } from './step-row.ts';
 
 /** The calls of one series in a period; durations in seconds, null without an answered call. */
-interface Period {
-  readonly count: number;
-  readonly errors: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
+type Period = Omit<CallsPoint, 'p99'>;
 
 /** `before`: the same in another period. */
 export interface Compared {

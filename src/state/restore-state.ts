@@ -17,9 +17,6 @@ import { type Savable, type SavedRecord, SavedRecordError } from './saved-record
 import { type Header, LAYOUT, parseHeader, parseRecord, readLines, type SavedHeader } from './state-file.ts';
 import { StateKeeper, type StateKeeperParts, type StateRefusal } from './state-keeper.ts';
 
-type RestoreOptions = Pick<StateKeeperParts, 'file' | 'intervalMs' | 'clock' | 'logger'> &
-  Pick<Header, 'sidecarVersion'>;
-
 const CODE = 'D2S_ERR_STATE_FILE';
 const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
   torn: 'look for a bad disk, or for a program that copied a part of it',
@@ -36,7 +33,7 @@ const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
  */
 export async function restoreState<Made extends { readonly state: Savable }>(
   create: () => Made,
-  options: RestoreOptions,
+  options: Pick<StateKeeperParts, 'file' | 'intervalMs' | 'clock' | 'logger'> & Pick<Header, 'sidecarVersion'>,
 ): Promise<{ readonly made: Made; readonly keeper: StateKeeper }> {
   const { file, intervalMs, sidecarVersion, clock, logger } = options;
   const writer = { writer: randomId(), writerStartedMs: clock.epochMs() };

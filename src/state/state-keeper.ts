@@ -15,11 +15,6 @@ import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Savable } from './saved-record.ts';
 import { type Header, parseHeader, readLines, type SaveResult, writeState } from './state-file.ts';
 
-export interface LastSave extends SaveResult {
-  readonly epochMs: number;
-  readonly durationNs: number;
-}
-
 /** A lasting problem is logged this often. */
 const REMIND_NS = 300 * NS_PER_S;
 /** The next save begins early by this multiple of the last duration: the file is never older than the interval. */
@@ -52,7 +47,7 @@ export class StateKeeper {
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isFailing = false;
-  last: LastSave | undefined;
+  last: (SaveResult & { readonly epochMs: number; readonly durationNs: number }) | undefined;
   saves = 0;
   failures = 0;
   /** Saves that found another sidecar's file instead of ours. */

@@ -52,11 +52,11 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   onBytes(bytes: Buffer): void {
     if (this.state !== 'collecting') return;
     if (this.#kept.length + bytes.length > this.#config.maxBodyBytes) {
-      this.#giveUp('body-too-large');
+      this.giveUp('body-too-large');
       return;
     }
     const target = this.#kept.extend(bytes.length, bytes.length);
-    if (target === undefined) this.#giveUp('budget');
+    if (target === undefined) this.giveUp();
     else bytes.copy(target);
   }
 
@@ -99,11 +99,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   }
 
   /** Called when an incomplete body's memory is needed, or when there is no time to read a complete one. */
-  giveUp(): void {
-    this.#giveUp(this.state === 'collecting' ? 'budget' : 'time');
-  }
-
-  #giveUp(reason: UnreadReason): void {
+  giveUp(reason: UnreadReason = this.state === 'collecting' ? 'budget' : 'time'): void {
     if (this.state === 'ended') return;
     this.drop();
     this.#parts.onUnread(reason);

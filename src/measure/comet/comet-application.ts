@@ -49,20 +49,3 @@ export interface CometListener {
   onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void;
   onFailure(): void;
 }
-
-/** Wraps a listener so that its exceptions do not reach the reader. */
-export function shielded(listener: CometListener): CometListener {
-  const attempt = (notify: () => void): void => {
-    try {
-      notify();
-    } catch {
-      // Counted but not shown: the text of an exception may quote the message.
-      listener.onFailure();
-    }
-  };
-  return {
-    onClientMessage: (message, client) => attempt(() => listener.onClientMessage(message, client)),
-    onUpstreamMessage: (message, client) => attempt(() => listener.onUpstreamMessage(message, client)),
-    onFailure: () => listener.onFailure(),
-  };
-}

@@ -50,7 +50,18 @@ export class Conversation {
     this.#application.metrics.counts.clientMessages += messages.length;
     for (const message of messages) {
       this.#onClientMessage(message, atNs);
-      this.#application.listener?.onClientMessage(message, this.#registration.current);
+      this.#tell('onClientMessage', message);
+    }
+  }
+
+  #tell(event: 'onClientMessage' | 'onUpstreamMessage', message: BayeuxMessage): void {
+    const { listener } = this.#application;
+    if (listener === undefined) return;
+    try {
+      listener[event](message, this.#registration.current);
+    } catch {
+      // Counted but not shown: the text of an exception may quote the message.
+      listener.onFailure();
     }
   }
 
@@ -159,7 +170,7 @@ export class Conversation {
       if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
       else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
-      this.#application.listener?.onUpstreamMessage(message, this.#registration.current);
+      this.#tell('onUpstreamMessage', message);
     }
   }
 

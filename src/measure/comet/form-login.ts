@@ -37,19 +37,15 @@ export class FormLogin implements Unfinished {
   #collect(bytes: Buffer): void {
     if (this.#isGivenUp) return;
     if (this.#form.length + bytes.length > MAX_FORM_BYTES) {
-      this.#giveUp('body-too-large');
+      this.giveUp('body-too-large');
       return;
     }
     const target = this.#form.extend(bytes.length, bytes.length);
-    if (target === undefined) this.#giveUp('budget');
+    if (target === undefined) this.giveUp();
     else bytes.copy(target);
   }
 
-  giveUp(): void {
-    this.#giveUp('budget');
-  }
-
-  #giveUp(reason: 'body-too-large' | 'budget'): void {
+  giveUp(reason: 'body-too-large' | 'budget' = 'budget'): void {
     this.#isGivenUp = true;
     this.#form.release();
     this.#application.metrics.passedUnread(reason);

@@ -51,9 +51,6 @@ const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/** The current message's. `count`: a binary one is only counted. `reported` and `lost`: its rest is ignored. */
-type Fate = 'read' | 'count' | 'reported' | 'lost';
-
 /**
  * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. A message that is not UTF-8 or too
  * large is lost alone. Two failures leave the direction unread for good: a broken frame, and with context takeover a
@@ -78,7 +75,8 @@ export class WebSocketMessageReader implements Unfinished {
   readonly #inflater: MessageInflater | undefined;
   /** With context takeover every compressed message is inflated: later ones may refer back to it. */
   readonly #hasContext: boolean;
-  #fate: Fate = 'reported';
+  /** The current message's. `count`: a binary one is only counted. `reported` and `lost`: its rest is ignored. */
+  #fate: 'read' | 'count' | 'reported' | 'lost' = 'reported';
   #isText = false;
   #isCompressed = false;
   /** Payload of the current message's frames so far, by their heads. */
