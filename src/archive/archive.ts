@@ -15,7 +15,6 @@ import type { Config } from '../config/config.ts';
 import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier, History } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
-import type { Refused } from './archive-file.ts';
 import { type StoreCalls, Thread } from './thread.ts';
 
 type ArchiveOptions = Config['history'] & { readonly file: string; readonly clock: Clock; readonly logger: Logger };
@@ -189,11 +188,13 @@ export class Archive {
   }
 
   async #createThread(isAside = false): Promise<Thread> {
-    const { file, keepMs, maxBytes } = this.#options;
-    const realPath = await findReplaceable(file);
-    return new Thread({ file: realPath, keepS: keepMs / MS_PER_S, maxBytes, isAside }, (refused) =>
-      this.#wasRefused(refused),
-    );
+    const { file, keepMs, maxBytes, logger } = this.#options;
+    const options = { file: await findReplaceable(file), keepS: keepMs / MS_PER_S, maxBytes, isAside };
+    return new Thread(options, ({ reason, file: setAsideAs }) => {
+      this.refused[reason] += 1;
+      logger.warn({ code: CODE, reason, file, setAsideAs }, 'the history file is refused: the history begins anew');
+      this.#markRefused(reason);
+    });
   }
 
   async #ask<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
@@ -218,13 +219,6 @@ export class Archive {
     const message = 'the history cannot be written: make room or right for it; it is tried again';
     if (!this.#isFailing) logger.warn({ code: CODE, reason, file }, message);
     this.#isFailing = true;
-  }
-
-  #wasRefused({ reason, file: setAsideAs }: Refused): void {
-    const { logger, file } = this.#options;
-    this.refused[reason] += 1;
-    logger.warn({ code: CODE, reason, file, setAsideAs }, 'the history file is refused: the history begins anew');
-    this.#markRefused(reason);
   }
 
   #markRefused(reason: string): void {

@@ -304,8 +304,7 @@ export class BayeuxClients {
     }
     // The last client has left. A login that was already gone keeps its earlier moment.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
-    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.application.sessions.back(session);
-    else this.#parts.application.sessions.gone(session, login.goneSinceNs);
+    this.#parts.application.sessions.gone(session, login.goneSinceNs);
   }
 }
 

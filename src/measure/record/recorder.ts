@@ -150,7 +150,11 @@ export class Recorder implements ExchangeObserver<Observation> {
     const token = this.#credentials.tokenOf(request, exchange.client, sessions);
     const known = token === undefined ? undefined : sessions.recognise(token, exchange.beganNs);
     // Only for a new credential, so that known credentials cost nothing extra.
-    const sender = token === undefined || known !== undefined ? undefined : this.#senderOf(request, exchange);
+    let sender: Sender | undefined;
+    if (token !== undefined && known === undefined) {
+      const claim = this.#credentials.claimOf(request);
+      sender = { claim, identity: claim?.identity ?? this.#credentials.identify(request, exchange.client) };
+    }
     const session = known ?? recogniseClaim(sessions, sender?.claim, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     const traceparent = this.#traceparentOf(request);
@@ -228,11 +232,6 @@ export class Recorder implements ExchangeObserver<Observation> {
   #traceparentOf(request: RequestHead): string | undefined {
     const value = this.observers.isWanted ? request.field('traceparent') : undefined;
     return value === undefined || value.length > MAX_TRACEPARENT_CHARS ? undefined : detached(value);
-  }
-
-  #senderOf(request: RequestHead, { client }: Exchange): Sender {
-    const claim = this.#credentials.claimOf(request);
-    return { claim, identity: claim?.identity ?? this.#credentials.identify(request, client) };
   }
 
   /** A step takes a millisecond or two at most. */

@@ -221,14 +221,10 @@ export class SessionTable {
     if (row !== undefined) this.#remember(row, token);
   }
 
-  /** The last connection of a Comet session has closed. The session ends after `goneNs` unless `back` is called. */
+  /** When the last connection of a Comet session closed, which then ends after `goneNs`; infinity: it has one. */
   gone(session: Session, atNs: number): void {
     session.goneSinceNs = atNs;
     this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);
-  }
-
-  back(session: Session): void {
-    session.goneSinceNs = Number.POSITIVE_INFINITY;
   }
 
   /** Ends a session; has no effect if it has ended already. */
