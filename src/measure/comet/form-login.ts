@@ -70,7 +70,12 @@ export class FormLogin implements Unfinished {
   #loggedIn(exchange: Exchange, key: string): void {
     const { durationNs, endedNs } = exchange;
     const { sessions, clients } = this.#application;
-    const userName = this.#readUserName();
+    let userName: string | null = null;
+    if (this.#isWhole && !this.#isGivenUp) {
+      const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
+      // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
+      if (user !== undefined && user !== '') userName = sanitizeUserName(Buffer.from(user, 'utf8').toString('utf8'));
+    }
     const present = this.#presentSession(key, userName, endedNs);
     if (present !== undefined) {
       sessions.addToken(present, key);
@@ -86,13 +91,6 @@ export class FormLogin implements Unfinished {
       creationNs: durationNs,
     });
     if (session !== undefined) clients.login(session, true);
-  }
-
-  #readUserName(): string | null {
-    if (!this.#isWhole || this.#isGivenUp) return null;
-    const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
-    // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
-    return user === undefined || user === '' ? null : sanitizeUserName(Buffer.from(user, 'utf8').toString('utf8'));
   }
 
   /** The cookie's session. It ends if it has another user's verified name: each login has its own session. */

@@ -122,7 +122,9 @@ class CallsHistory {
     if (seq % STEPS_PER_SPARK_POINT === 0) this.#answeredByName.take(this.#answered());
     this.#endedByName.take(this.#ended());
     this.#failedByName.take(this.#failed());
-    this.worst = this.#findWorst();
+    const { name, count: failed = 0 } = this.#failedByName.largest ?? {};
+    const ended = sumOf(this.#endedByName.increasesOf(name ?? ''));
+    this.worst = name === undefined ? undefined : { kind: this.#prefix, name, failed, ended };
     const step = this.#durations.take();
     const [count, errors] = [this.#count(), this.#errors()];
     if (step.count === 0) return { count, errors, p50: null, p95: null, p99: null };
@@ -131,12 +133,6 @@ class CallsHistory {
 
   lineOf(name: string): readonly number[] {
     return this.#answeredByName.increasesOf(name);
-  }
-
-  #findWorst(): WorstCallOfKind | undefined {
-    const { name, count: failed } = this.#failedByName.largest ?? {};
-    if (name === undefined || failed === undefined) return undefined;
-    return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
   *#countsOf(read: (counts: CallCounts, name: string) => number): Generator<NameCount> {

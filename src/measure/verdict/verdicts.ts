@@ -86,17 +86,14 @@ export class Verdicts {
       judged.minute = judged.takeMinute();
       judged.targets = judged.takeTargets();
       const { code } = judged.verdict.judge(this.#evidenceOf(judged));
-      if (code !== judged.code) this.#mark(judged, code);
+      if (code === judged.code) continue;
+      // Findings become marks with their length; `quiet` and `fine` are none.
+      if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
+      judged.code = code;
+      const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
+      const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
+      judged.mark = WITHOUT_FINDING.has(code) ? undefined : this.#sources.history.mark('verdict', text);
     }
-  }
-
-  /** Findings become marks with their length; `quiet` and `fine` are none. */
-  #mark(judged: Judged, code: VerdictCode): void {
-    if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
-    judged.code = code;
-    const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
-    const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
-    judged.mark = WITHOUT_FINDING.has(code) ? undefined : this.#sources.history.mark('verdict', text);
   }
 
   /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */
