@@ -15,7 +15,6 @@ import type { Config } from '../config/config.ts';
 import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier, History } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
-import type { Refused } from './archive-file.ts';
 import { type StoreCalls, Thread } from './thread.ts';
 
 type ArchiveOptions = Config['history'] & { readonly file: string; readonly clock: Clock; readonly logger: Logger };
@@ -114,19 +113,14 @@ export class Archive {
   /** Copies the history into a new file. Throws D2S_ERR_HISTORY_FILE. */
   async backUp(file: string): Promise<void> {
     let target: string | undefined;
-    let thread: Thread | undefined;
     try {
       const { handle, realPath } = await openTrusted(file, NEW_FILE, 0o600);
       target = realPath;
       await handle.close();
-      // Another thread, so that writing goes on meanwhile.
-      thread = await this.#createThread(true);
-      await thread.ask('backUp', target);
+      await this.#askOther('backUp', target);
     } catch (cause) {
       if (target !== undefined) await removeOwn(target).catch(() => undefined);
       throw new SidecarError(CODE, `${file} cannot be written: ${describe(cause)}`, { cause });
-    } finally {
-      await thread?.end();
     }
   }
 
@@ -158,24 +152,30 @@ export class Archive {
     this.#savedMarks = marks;
     this.#queue = this.#queue.filter((waiting) => waiting !== minutes);
     this.writes += 1;
-    if (this.#isFailing) this.#recover();
+    if (!this.#isFailing) return true;
+    const { clock, logger, file } = this.#options;
+    if (this.#failure !== undefined) this.#failure.endEpochMs = clock.epochMs();
+    this.#failure = undefined;
+    this.#isFailing = false;
+    logger.info({ file }, 'the history is written again');
     return true;
   }
 
-  /** In a thread of its own, one after the other: writing goes on meanwhile, and the memory goes with the thread. */
+  /** In another thread: writing goes on meanwhile, and the memory goes with the thread. */
+  async #askOther<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
+    const thread = await this.#createThread(true);
+    try {
+      return await thread.ask(name, ...args);
+    } finally {
+      await thread.end();
+    }
+  }
+
+  /** One after the other. */
   async #askAside<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
     if (this.#aside.waiting >= MAX_ASIDE) throw new Error('too many long questions wait');
     this.#aside.waiting += 1;
-    const before = this.#aside.last;
-    const answer = (async () => {
-      await before;
-      const thread = await this.#createThread(true);
-      try {
-        return await thread.ask(name, ...args);
-      } finally {
-        await thread.end();
-      }
-    })();
+    const answer = this.#aside.last.then(() => this.#askOther(name, ...args));
     this.#aside.last = answer.then(
       () => undefined,
       () => undefined,
@@ -188,11 +188,13 @@ export class Archive {
   }
 
   async #createThread(isAside = false): Promise<Thread> {
-    const { file, keepMs, maxBytes } = this.#options;
-    const realPath = await findReplaceable(file);
-    return new Thread({ file: realPath, keepS: keepMs / MS_PER_S, maxBytes, isAside }, (refused) =>
-      this.#wasRefused(refused),
-    );
+    const { file, keepMs, maxBytes, logger } = this.#options;
+    const options = { file: await findReplaceable(file), keepS: keepMs / MS_PER_S, maxBytes, isAside };
+    return new Thread(options, ({ reason, file: setAsideAs }) => {
+      this.refused[reason] += 1;
+      logger.warn({ code: CODE, reason, file, setAsideAs }, 'the history file is refused: the history begins anew');
+      this.#markRefused(reason);
+    });
   }
 
   async #ask<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
@@ -217,20 +219,6 @@ export class Archive {
     const message = 'the history cannot be written: make room or right for it; it is tried again';
     if (!this.#isFailing) logger.warn({ code: CODE, reason, file }, message);
     this.#isFailing = true;
-  }
-
-  #recover(): void {
-    if (this.#failure !== undefined) this.#failure.endEpochMs = this.#options.clock.epochMs();
-    this.#failure = undefined;
-    this.#isFailing = false;
-    this.#options.logger.info({ file: this.#options.file }, 'the history is written again');
-  }
-
-  #wasRefused({ reason, file: setAsideAs }: Refused): void {
-    const { logger, file } = this.#options;
-    this.refused[reason] += 1;
-    logger.warn({ code: CODE, reason, file, setAsideAs }, 'the history file is refused: the history begins anew');
-    this.#markRefused(reason);
   }
 
   #markRefused(reason: string): void {

@@ -3,19 +3,16 @@
  */
 
 import { NS_PER_US } from '../base/clock.ts';
+import type { CallsPoint } from '../measure/history/application-history.ts';
 import type { Mark } from '../measure/history/marks.ts';
 import { percentilesOf } from '../measure/history/minute-record.ts';
+import { findRanks } from '../metrics/sparse-buckets.ts';
 import { beginOf, chooseStep, DAY_S, HOUR_S, readMarks, type Sql } from './queries.ts';
 import type { SqlRow, SqlValue } from './sqlite.ts';
 import { forEachBucket, PER_OCTAVE } from './step-row.ts';
 
 /** The calls of one series in a period; durations in seconds, null without an answered call. */
-interface Period {
-  readonly count: number;
-  readonly errors: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
+type Period = Omit<CallsPoint, 'p99'>;
 
 /** `before`: the same in another period. */
 export interface Compared {
@@ -53,12 +50,8 @@ class Calls {
   read(): Period {
     const { count, errors } = this;
     if (count === 0) return { ...NO_PERIOD, errors };
-    let [bucket, seen] = [0, this.#counts[0] ?? 0];
-    const bucketAtRank = (rank: number) => {
-      for (; seen < rank && bucket < MAX_BUCKETS; seen += this.#counts[bucket] ?? 0) bucket += 1;
-      return bucket;
-    };
-    const [p50 = null, p95 = null] = percentilesOf(bucketAtRank, count, this.#maxNs, [500, 950], PER_OCTAVE);
+    const ranks = findRanks(this.#counts);
+    const [p50 = null, p95 = null] = percentilesOf(ranks, count, this.#maxNs, [500, 950], PER_OCTAVE);
     return { count, errors, p50, p95 };
   }
 }
@@ -110,12 +103,12 @@ export function compareNames(
   const than = beginOf(from - shift, step);
   const current = readPeriod(sql, step, from, to);
   const other = readPeriod(sql, step, than, than + to - from);
-  const names = [...eachName(sql, application)].flatMap(({ id, name }) => {
-    const [now, before] = [current.get(id), other.get(id)];
-    return now === undefined && before === undefined
-      ? []
-      : [{ name, now: now ?? NO_PERIOD, before: before ?? NO_PERIOD }];
-  });
+  const all = readNames(sql, application).filter(({ id }) => current.has(id) || other.has(id));
+  const names = all.map(({ id, name }) => ({
+    name,
+    now: current.get(id) ?? NO_PERIOD,
+    before: other.get(id) ?? NO_PERIOD,
+  }));
   return { from, to, than, names };
 }
 
@@ -137,7 +130,7 @@ export function findSlower(sql: Sql, application: string, since: number, now: nu
     .map((begin) => readPeriod(sql, step, begin, Math.min(begin + length, beginOf(since, step))))
     .filter(({ size }) => size > 0);
   const current = readPeriod(sql, step, from, to);
-  const names = [...eachName(sql, application)].flatMap(({ id, name }) => {
+  const names = readNames(sql, application).flatMap(({ id, name }) => {
     const period = current.get(id);
     const usual = selectGreatest(periods.flatMap((one) => one.get(id) ?? []));
     if (period === undefined || period.count < MIN_CALLS || usual === undefined) return [];
@@ -159,9 +152,9 @@ function ratio(value: number | null, usual: number | null): number {
   return value === null || usual === null || usual === 0 ? 0 : value / usual;
 }
 
-function* eachName(sql: Sql, application: string): Generator<{ readonly id: number; readonly name: string }> {
+function readNames(sql: Sql, application: string) {
   const rows = sql("SELECT id, kind, name FROM series WHERE application = ? AND name <> ''").all(application);
-  for (const { id, kind, name } of rows) yield { id: Number(id), name: `${kind}.${name}` };
+  return rows.map(({ id, kind, name }) => ({ id: Number(id), name: `${kind}.${name}` }));
 }
 
 /** Times in seconds since 1970, durations in seconds, sizes in bytes. */

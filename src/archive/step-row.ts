@@ -38,7 +38,7 @@ export function merge(one: MinuteReading, other: MinuteReading): MinuteReading {
 
 export function encodeStep({ ok, clientErrors, errors, late, maxNs, buckets }: MinuteReading): SqlValue[] {
   const count = buckets.reduce((sum, element) => sum + Math.floor(element / ONE), 0);
-  const percentiles = count === 0 ? [] : percentilesOf(findRanks(buckets), count, maxNs, PERMILLES, PER_OCTAVE);
+  const percentiles = count === 0 ? [] : percentilesOf(findRanksIn(buckets), count, maxNs, PERMILLES, PER_OCTAVE);
   const [p50 = null, p95 = null, p99 = null] = percentiles.map((seconds) =>
     Math.round((seconds * NS_PER_S) / NS_PER_US),
   );
@@ -47,15 +47,16 @@ export function encodeStep({ ok, clientErrors, errors, late, maxNs, buckets }: M
 }
 
 export function decodeStep(row: SqlRow): MinuteReading {
-  const [ok, clientErrors, errors, late] = [row.ok, row.clientErrors, row.errors, row.late].map(Number) as Counts;
-  const buckets = decodeBuckets(row.buckets as Uint8Array);
-  return { ok, clientErrors, errors, late, maxNs: Number(row.max) * NS_PER_US, buckets };
+  // Elements as of `SparseBuckets`.
+  const buckets: number[] = [];
+  forEachBucket(row.buckets as Uint8Array, (bucket, count) => buckets.push(count * ONE + bucket));
+  const counts = { ok: Number(row.ok), clientErrors: Number(row.clientErrors) };
+  const others = { errors: Number(row.errors), late: Number(row.late) };
+  return { ...counts, ...others, maxNs: Number(row.max) * NS_PER_US, buckets };
 }
 
-type Counts = [ok: number, clientErrors: number, errors: number, late: number];
-
 /** As `mergedBuckets`, of one list, without a loop over all buckets that there are. */
-function findRanks(elements: readonly number[]): (rank: number) => number {
+function findRanksIn(elements: readonly number[]): (rank: number) => number {
   let [at, seen] = [-1, 0];
   return (rank) => {
     while (seen < rank) {
@@ -79,13 +80,6 @@ function encodeBuckets(elements: readonly number[]): Uint8Array {
     before = bucket;
   }
   return Uint8Array.from(bytes);
-}
-
-/** Elements as of `SparseBuckets`. */
-export function decodeBuckets(bytes: Uint8Array): number[] {
-  const elements: number[] = [];
-  forEachBucket(bytes, (bucket, count) => elements.push(count * ONE + bucket));
-  return elements;
 }
 
 export function forEachBucket(bytes: Uint8Array, visit: (bucket: number, count: number) => void): void {

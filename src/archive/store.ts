@@ -8,7 +8,7 @@ import { MS_PER_S } from '../base/clock.ts';
 import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier } from '../measure/history/history.ts';
 import type { Mark } from '../measure/history/marks.ts';
-import { decode, type NameRows } from '../measure/history/minute-record.ts';
+import { decode } from '../measure/history/minute-record.ts';
 import type { MinuteReading } from '../metrics/call-counts.ts';
 import { compareNames, findSlower, summarize } from './compare.ts';
 import { beginOf, DAY_S, HOUR_S, IS_LASTING, readMarks, readRows, type Sql, STEPS } from './queries.ts';
@@ -35,6 +35,8 @@ const LOG_BYTES = 6 * 1024 * 1024;
 const MAX_MARKS = 20_000;
 
 const TOTAL_KEYS = Object.keys(TOTALS) as TotalKey[];
+const joinTotals = (key: TotalKey) =>
+  TOTALS[key] === 'sum' ? `${key} + excluded.${key}` : `max(${key}, excluded.${key})`;
 const ADD_TOTALS = `INSERT INTO totals VALUES (?, ?, ?, ${TOTAL_KEYS.map(() => '?').join(', ')}) ON CONFLICT DO UPDATE SET
   ${TOTAL_KEYS.map((key) => `${key} = coalesce(${joinTotals(key)}, ${key}, excluded.${key})`).join(', ')}`;
 const PUT_STEP = `REPLACE INTO steps VALUES (?, ?, ?, ${STEP_COLUMNS.map(() => '?').join(', ')})`;
@@ -49,10 +51,6 @@ const DELETE_SURPLUS_MARKS =
 /** Of a process that was killed: they ended with its last minute at the latest. */
 const END_MARKS = `UPDATE marks SET until = max(time, (SELECT max(time) + 60 FROM totals WHERE step = 60))
   WHERE ${IS_LASTING}`;
-
-function joinTotals(key: TotalKey): string {
-  return TOTALS[key] === 'sum' ? `${key} + excluded.${key}` : `max(${key}, excluded.${key})`;
-}
 
 export interface StoreLimits {
   readonly keepS: number;
@@ -110,7 +108,9 @@ export class Store {
     const { application, time, kinds } = minute;
     for (const kind of ['rpc', 'sba'] as const) {
       let all = NO_CALLS;
-      for (const [name, reading] of eachName(kinds[kind])) {
+      const { names, ends, cells } = kinds[kind];
+      for (const [at, name] of names.entries()) {
+        const reading = coarsen(decode(cells.subarray(ends[at - 1] ?? 0, ends[at])));
         all = merge(all, reading);
         // Calls without a name are in the total only, whose name is empty.
         if (name !== '') this.#addCalls(this.#seriesOf(application, kind, name, time), time, reading);
@@ -146,19 +146,16 @@ export class Store {
     for (const { step, shownS } of STEPS) this.#delete(step, DELETED_STEPS, now - Math.min(shownS, keepS) - HOUR_S);
     this.#sql('DELETE FROM marks WHERE time < ?').run(now - keepS);
     this.#sql(DELETE_SURPLUS_MARKS).run(MAX_MARKS);
-    this.#evict();
+    const used = (this.#pragma('page_count') - this.#pragma('freelist_count')) * this.#pragma('page_size');
+    if (used > this.#limits.maxBytes - LOG_BYTES) {
+      // The oldest steps, whatever their length, while the file is too large.
+      const oldest = this.#sql('SELECT step FROM totals ORDER BY time, step DESC LIMIT 1').get();
+      if (oldest !== undefined) this.#delete(Number(oldest.step), EVICTED_STEPS, Number.POSITIVE_INFINITY);
+    }
     if (this.#pragma('freelist_count') > FREED_PAGES) this.#database.exec(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
     if (now % DAY_S === 0) this.#sql(DELETE_OLD_NAMES).run();
     // So that the next minute writes `lastTime`.
     if (now % HOUR_S === 0) this.#series.clear();
-  }
-
-  /** Deletes the oldest steps, whatever their length, while the file is too large. */
-  #evict(): void {
-    const used = (this.#pragma('page_count') - this.#pragma('freelist_count')) * this.#pragma('page_size');
-    if (used <= this.#limits.maxBytes - LOG_BYTES) return;
-    const oldest = this.#sql('SELECT step FROM totals ORDER BY time, step DESC LIMIT 1').get();
-    if (oldest !== undefined) this.#delete(Number(oldest.step), EVICTED_STEPS, Number.POSITIVE_INFINITY);
   }
 
   #delete(step: number, steps: number, before: number): void {
@@ -198,7 +195,3 @@ export class Store {
 }
 
 type Tail<Read> = Read extends (sql: Sql, ...rest: infer Rest) => unknown ? Rest : never;
-
-function* eachName({ names, ends, cells }: NameRows): Generator<readonly [name: string, reading: MinuteReading]> {
-  for (const [at, name] of names.entries()) yield [name, coarsen(decode(cells.subarray(ends[at - 1] ?? 0, ends[at])))];
-}

@@ -1,11 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { CallCounts } from './call-counts.ts';
-import type { BucketBounds } from './duration-buckets.ts';
-import type { DurationSteps } from './duration-steps.ts';
+import type { CallCounts } from './call-counts.ts';
 import { Meter } from './meter.ts';
-import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
+import type { GrowingMetricSet } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 import type { Timer } from './timer.ts';
 
@@ -13,7 +11,7 @@ import type { Timer } from './timer.ts';
 class TimedCalls {
   readonly timer: Timer;
   readonly errors: Meter;
-  /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
+  /** Undefined on the totals, which are the sum of all names, and without `createCounts`. */
   readonly counts: CallCounts | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
@@ -54,19 +52,14 @@ type SavedCounts = ReturnType<TimedCalls['saveCounts']>;
  * Timers count every answered call, whatever its status. An error is a status of 500 and above, or no answer. The
  * totals exist from the start; `NameTable` decides which names get an entry.
  */
-export class CallStatistics {
-  readonly #prefix: string;
+export class CallStatistics extends NameTable<TimedCalls> {
   readonly #clock: Clock;
-  readonly #total: TimedCalls;
-  readonly #names: NameTable<TimedCalls>;
-  /** By name; `''` holds the calls that count on the totals only. Undefined without `keepsCounts`. */
+  readonly total: TimedCalls;
+  /** By name; `''` holds the calls that count on the totals only. Undefined without `createCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
   readonly #createTimer: (createdNs: number) => Timer;
-  readonly #isExponential: boolean;
-  readonly #bounds: BucketBounds | undefined;
-  /** Built on first use, since most sessions are never shown; kept, since 20,000 names would block the event loop. */
-  #shown: GrowingMetricSet | undefined;
+  readonly #createCounts: (() => CallCounts) | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
   /** Called when the counts of a name have moved to another. */
@@ -78,55 +71,22 @@ export class CallStatistics {
     createTimer: (createdNs: number) => Timer;
     budget: NameBudget;
     createdNs?: number;
-    /** Also keeps `countsByName`: 620 bytes per name, for the application only. Default false. */
-    keepsCounts?: boolean;
-    /** Counts have exponential buckets as well. Default false. */
-    isExponential?: boolean;
-    /** Of the counts. Default `CALL_BOUNDS`. */
-    bounds?: BucketBounds | undefined;
+    /** Also keeps `countsByName`: 620 bytes per name, for the application only. */
+    createCounts?: () => CallCounts;
   }) {
-    const { prefix, clock, createTimer, budget, keepsCounts = false, isExponential = false } = options;
-    this.#isExponential = isExponential;
-    this.#bounds = options.bounds;
-    this.#prefix = prefix;
+    const { prefix, clock, createTimer, budget, createCounts } = options;
+    super(prefix, budget);
+    this.#createCounts = createCounts;
     this.#clock = clock;
     this.#createTimer = createTimer;
-    this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(options.bounds, isExponential) : undefined;
+    this.total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
+    this.#unnamed = createCounts?.();
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
-    this.#names = new NameTable(budget, {
-      create: (name, atNs = clock.nowNs()) => {
-        const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
-        if (this.#shown !== undefined) show(this.#shown, `${this.#prefix}.${name}`, calls);
-        return calls;
-      },
-      fold: (name, calls, other) => this.#fold(name, calls, other),
-    });
-  }
-
-  /** Calls counted under `(other)` although they had a name. */
-  get foldedCount(): number {
-    return this.#names.foldedCount;
-  }
-
-  /** Calls that count as errors, with or without a name. */
-  get errorCount(): number {
-    return this.#total.errors.count;
-  }
-
-  /** Begins steps of all calls together, for one reader. */
-  openSteps(): DurationSteps {
-    return this.#total.timer.openSteps();
-  }
-
-  /** Names with an entry, including `(other)`. */
-  get nameCount(): number {
-    return this.#names.entries.size;
   }
 
   /**
    * Counters since the start by name, in order of admission; `''` is what counts on the totals only. Their sum is the
-   * total. Empty without `keepsCounts`. A live map.
+   * total. Empty without `createCounts`. A live map.
    */
   get countsByName(): ReadonlyMap<string, CallCounts> {
     return this.#countsByName ?? new Map();
@@ -140,27 +100,27 @@ export class CallStatistics {
     nowNs: number = this.#clock.nowNs(),
   ): void {
     const isError = status >= 500;
-    const named = name === undefined ? undefined : this.#names.forAnswer(name, status, nowNs);
+    const named = name === undefined ? undefined : this.forAnswer(name, status, nowNs);
     this.#countsOf(named)?.answered(status, durationNs, durationNs > this.lateAfterNs);
-    this.#total.timer.update(durationNs, nowNs);
+    this.total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
-    this.#total.errors.mark(1, nowNs);
+    this.total.errors.mark(1, nowNs);
     named?.errors.mark(1, nowNs);
   }
 
-  /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
+  /** Call after `recordAnswered`; without `createCounts` it does nothing. */
   addExemplar(name: string | undefined, durationNs: number, exemplar: Exemplar): void {
-    const named = name === undefined ? undefined : this.#names.find(name);
+    const named = name === undefined ? undefined : this.find(name);
     this.#countsOf(named)?.durations.addExemplar(durationNs, exemplar);
   }
 
   /** A refusal that any client can provoke: counts as an error, but creates no name. */
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
-    const named = this.#names.find(name);
+    const named = this.find(name);
     this.#countsOf(named)?.refused(durationNs, durationNs > this.lateAfterNs);
-    for (const calls of [this.#total, named]) {
+    for (const calls of [this.total, named]) {
       calls?.timer.update(durationNs, nowNs);
       calls?.errors.mark(1, nowNs);
     }
@@ -169,9 +129,9 @@ export class CallStatistics {
   /** No answer from the upstream: an error without a duration, which creates no name. */
   recordFailed(name: string | undefined): void {
     const nowNs = this.#clock.nowNs();
-    const named = name === undefined ? undefined : this.#names.find(name);
+    const named = name === undefined ? undefined : this.find(name);
     this.#countsOf(named)?.failed();
-    this.#total.errors.mark(1, nowNs);
+    this.total.errors.mark(1, nowNs);
     named?.errors.mark(1, nowNs);
   }
 
@@ -181,15 +141,15 @@ export class CallStatistics {
    * the totals are the sum of the names; the rest is of the moment of each record.
    */
   *save(): Generator<SavedFields> {
-    const record = this.#prefix;
-    const total = this.#total.saveCounts();
-    const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };
-    const named = Array.from(this.#names.entries, ([name, calls]) => ({
+    const record = this.prefix;
+    const total = this.total.saveCounts();
+    const more = { folded: this.foldedCount, unnamed: this.#unnamed?.save() };
+    const named = Array.from(this.entries, ([name, calls]) => ({
       // Those of a session come from a client that the server has accepted.
-      name: this.#unnamed !== undefined && this.#names.givesWay(name) ? OTHER_NAME : name,
+      name: this.#unnamed !== undefined && this.givesWay(name) ? OTHER_NAME : name,
       ...{ calls, counts: calls.saveCounts() },
     }));
-    yield { record, ...more, ...this.#total.save(total, record) };
+    yield { record, ...more, ...this.total.save(total, record) };
     for (const { name, calls, counts } of named) yield calls.save(counts, record, name);
   }
 
@@ -197,62 +157,43 @@ export class CallStatistics {
   load(saved: SavedRecord): void {
     const name = saved.text('name');
     if (name !== undefined) {
-      const isPart = name === OTHER_NAME && this.#names.entries.has(name);
+      const isPart = name === OTHER_NAME && this.entries.has(name);
       const errors = saved.count('errors');
       // Only a session saves names that only failed: none of their calls succeeded if as many failed as were answered.
       const hasOnlyFailed = this.#unnamed === undefined && errors > 0 && errors >= saved.count('count');
-      const calls = this.#names.readmit(name, hasOnlyFailed);
-      if (isPart) calls.absorb(this.#loadPart(saved));
-      else calls.load(saved);
+      const calls = this.readmit(name, hasOnlyFailed);
+      // A further record of `(other)`.
+      const part = isPart ? new TimedCalls(this.#clock, this.#createTimer(0), this.#createCounts?.()) : calls;
+      part.load(saved);
+      if (isPart) calls.absorb(part);
       return;
     }
-    this.#names.foldedCount = saved.count('folded');
+    this.foldedCount = saved.count('folded');
     this.#unnamed?.load(saved.record('unnamed'));
-    this.#total.load(saved);
-  }
-
-  /** A further record of `(other)`. */
-  #loadPart(saved: SavedRecord): TimedCalls {
-    const counts = this.#unnamed && new CallCounts(this.#bounds, this.#isExponential);
-    const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
-    part.load(saved);
-    return part;
+    this.total.load(saved);
   }
 
   /** Answered calls and errors of one name. */
   countOf(name: string): { readonly count: number; readonly errors: number } {
-    const calls = this.#names.entries.get(name);
+    const calls = this.entries.get(name);
     return { count: calls?.timer.count ?? 0, errors: calls?.errors.count ?? 0 };
   }
 
-  /** The totals and all names. The maps are live. */
-  metrics(): MetricSet {
-    if (this.#shown === undefined) {
-      this.#shown = show(createMetricSet(), this.#prefix, this.#total);
-      for (const [name, calls] of this.#names.entries) show(this.#shown, `${this.#prefix}.${name}`, calls);
-    }
-    return this.#shown;
-  }
-
-  /** The metrics of one name without the totals; undefined if the name has no entry. */
-  metricsOf(name: string): MetricSet | undefined {
-    const calls = this.#names.entries.get(name);
-    return calls && show(createMetricSet(), `${this.#prefix}.${name}`, calls);
+  protected create(name: string, atNs: number = this.#clock.nowNs()): TimedCalls {
+    return new TimedCalls(this.#clock, this.#createTimer(atNs), this.#countsFor(name));
   }
 
   /** An empty name, which a rule may produce, shares the counts of calls without a name. */
-  #createCounts(name: string): CallCounts | undefined {
-    const present = this.#countsByName?.get(name);
-    if (present !== undefined || this.#countsByName === undefined) return present;
-    const counts = new CallCounts(this.#bounds, this.#isExponential);
-    this.#countsByName.set(name, counts);
+  #countsFor(name: string): CallCounts | undefined {
+    const counts = this.#countsByName?.get(name) ?? this.#createCounts?.();
+    if (counts !== undefined) this.#countsByName?.set(name, counts);
     return counts;
   }
 
-  /** `name` gives way: its counts move to `(other)`, so that all sums stay as they are. */
-  #fold(name: string, calls: TimedCalls, other: TimedCalls): number {
-    this.#shown?.timers.delete(`${this.#prefix}.${name}`);
-    this.#shown?.meters.delete(`${this.#prefix}.${name}.errors`);
+  /** So that all sums stay as they are. */
+  protected fold(name: string, calls: TimedCalls, other: TimedCalls): number {
+    this.shown?.timers.delete(`${this.prefix}.${name}`);
+    this.shown?.meters.delete(`${this.prefix}.${name}.errors`);
     this.#countsByName?.delete(name);
     for (const listener of this.foldListeners) listener(name, OTHER_NAME);
     other.absorb(calls);
@@ -262,10 +203,10 @@ export class CallStatistics {
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {
     return named === undefined ? this.#unnamed : named.counts;
   }
-}
 
-function show(set: GrowingMetricSet, path: string, { timer, errors }: TimedCalls): GrowingMetricSet {
-  set.timers.set(path, timer);
-  set.meters.set(`${path}.errors`, errors);
-  return set;
+  protected show(set: GrowingMetricSet, path: string, { timer, errors }: TimedCalls): GrowingMetricSet {
+    set.timers.set(path, timer);
+    set.meters.set(`${path}.errors`, errors);
+    return set;
+  }
 }

@@ -33,7 +33,9 @@ export const CALL_BOUNDS = createBucketBounds([
 ]);
 
 export class DurationBuckets implements DurationBucketsReading {
-  readonly #bounds: BucketBounds;
+  /** In seconds. */
+  readonly bounds: readonly number[];
+  readonly #boundsNs: readonly number[];
   readonly #counts: number[];
   #sumNs = 0;
   /** Undefined without traces, which is the usual case. */
@@ -43,14 +45,10 @@ export class DurationBuckets implements DurationBucketsReading {
   /** `isExponential`: keeps exponential buckets as well. */
   constructor(bounds: BucketBounds = CALL_BOUNDS, isExponential = false) {
     this.#exponential = isExponential ? new ExponentialBuckets() : undefined;
-    this.#bounds = bounds;
+    this.bounds = bounds.seconds;
+    this.#boundsNs = bounds.ns;
     this.#counts = bounds.ns.map(() => 0);
     this.#counts.push(0);
-  }
-
-  /** In seconds. */
-  get bounds(): readonly number[] {
-    return this.#bounds.seconds;
   }
 
   get sumSeconds(): number {
@@ -85,7 +83,7 @@ export class DurationBuckets implements DurationBucketsReading {
   }
 
   #bucketOf(durationNs: number): number {
-    const { ns } = this.#bounds;
+    const ns = this.#boundsNs;
     let bucket = 0;
     // From the lowest bound: most calls are quick, and `metrics.prometheus.buckets` has at most 40 bounds.
     while (bucket < ns.length && durationNs > (ns[bucket] as number)) bucket += 1;
@@ -95,12 +93,12 @@ export class DurationBuckets implements DurationBucketsReading {
   /** With the bounds: another version may have others. */
   save(): SavedFields {
     const exponential = this.#exponential?.save();
-    return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs, exponential };
+    return { bounds: this.bounds, counts: [...this.#counts], sumNs: this.#sumNs, exponential };
   }
 
   /** Counts of other bounds, e.g. after a change of `metrics.prometheus.buckets`, are lost: the buckets begin empty. */
   load(saved: SavedRecord): void {
-    if (saved.numbers('bounds').join() !== this.#bounds.seconds.join()) return;
+    if (saved.numbers('bounds').join() !== this.bounds.join()) return;
     const counts = saved.counts('counts');
     for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = counts[i] ?? 0;
     this.#sumNs = saved.number('sumNs');

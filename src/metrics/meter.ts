@@ -14,14 +14,14 @@ const M15_ALPHA = 1 - Math.exp(-5 / 60 / 15);
 /** Events per second. `mean` is since the creation; infinite for a marked meter read at its moment of creation. */
 export type MeterSnapshot = Readonly<ReturnType<Meter['snapshot']>>;
 
-export type MeterReading = Pick<Meter, 'count' | 'snapshot'>;
+export type MeterReading = Readonly<Pick<Meter, 'count' | 'snapshot'>>;
 
 export class Meter {
   readonly #clock: Clock;
   /** Monotonic moment; the mean rate and the 5 s ticks count from it. */
-  #createdNs: number;
+  createdNs: number;
   #lastTickNs: number;
-  #count = 0;
+  count = 0;
   /** Events since the last tick. */
   #uncounted = 0;
   /** Events per nanosecond; all three are NaN before the first tick. */
@@ -32,28 +32,20 @@ export class Meter {
   /** With a `createdNs` in the past the meter reads as if it had existed, unmarked, since then. */
   constructor(clock: Clock, createdNs: number = clock.nowNs()) {
     this.#clock = clock;
-    this.#createdNs = createdNs;
+    this.createdNs = createdNs;
     this.#lastTickNs = createdNs;
   }
 
   /** For an unmarked meter: reads as if created at `createdNs`. */
   restart(createdNs: number): void {
-    this.#createdNs = createdNs;
+    this.createdNs = createdNs;
     this.#lastTickNs = createdNs;
-  }
-
-  get count(): number {
-    return this.#count;
-  }
-
-  get createdNs(): number {
-    return this.#createdNs;
   }
 
   /** `nowNs`: for callers that have already read the clock. */
   mark(n = 1, nowNs: number = this.#clock.nowNs()): void {
     this.#tickIfDue(nowNs);
-    this.#count += n;
+    this.count += n;
     this.#uncounted += n;
   }
 
@@ -65,22 +57,22 @@ export class Meter {
     const nowNs = this.#clock.nowNs();
     this.#tickIfDue(nowNs);
     from.#tickIfDue(nowNs);
-    this.#createdNs = Math.min(this.#createdNs, from.#createdNs);
-    this.#count += from.#count;
+    this.createdNs = Math.min(this.createdNs, from.createdNs);
+    this.count += from.count;
     this.#uncounted += from.#uncounted;
   }
 
   snapshot() {
     const nowNs = this.#clock.nowNs();
     this.#tickIfDue(nowNs);
-    const count = this.#count;
+    const { count } = this;
     const hasTicked = !Number.isNaN(this.#m1);
     return {
       count,
       m1: hasTicked ? this.#m1 * NS_PER_S : 0,
       m5: hasTicked ? this.#m5 * NS_PER_S : 0,
       m15: hasTicked ? this.#m15 * NS_PER_S : 0,
-      mean: count === 0 ? 0 : (count / (nowNs - this.#createdNs)) * NS_PER_S,
+      mean: count === 0 ? 0 : (count / (nowNs - this.createdNs)) * NS_PER_S,
     };
   }
 
@@ -89,7 +81,7 @@ export class Meter {
     const hasTicked = !Number.isNaN(this.#m1);
     // Without spreads a save of full tables leaves half as much in the old heap.
     return {
-      createdNs: this.#createdNs,
+      createdNs: this.createdNs,
       lastTickNs: this.#lastTickNs,
       uncounted: this.#uncounted,
       m1: hasTicked ? this.#m1 : undefined,
@@ -100,13 +92,13 @@ export class Meter {
 
   /** The time since saving counts as idle: the next access runs its ticks. */
   load(saved: SavedRecord, count: number): void {
-    this.#createdNs = saved.moment('createdNs');
+    this.createdNs = saved.moment('createdNs');
     this.#lastTickNs = saved.moment('lastTickNs');
     this.#uncounted = saved.count('uncounted');
     this.#m1 = saved.number('m1', Number.NaN);
     this.#m5 = saved.number('m5', Number.NaN);
     this.#m15 = saved.number('m15', Number.NaN);
-    this.#count = count;
+    this.count = count;
   }
 
   /** Ticks lie on a 5 s grid that begins at the creation. They run at the next access. */
@@ -124,20 +116,14 @@ export class Meter {
   }
 }
 
-/** One tick with events, then ticks without. The very first tick sets the rate itself. */
-function ticked(before: number, alpha: number, rate: number, idleTicks: number): number {
-  const after = Number.isNaN(before) ? rate : before + alpha * (rate - before);
-  return decayed(after, alpha, idleTicks);
-}
-
 /**
- * `rate` after `ticks` ticks without events. Each tick is computed, because a power would differ in the last digits.
- * The loop stops when a tick no longer changes the rate (0, or a denormal near 1e-313). m15 gets there from 1 event/ns
- * within 140,000 ticks: under a millisecond, however long the idle time.
+ * One tick with events, then ticks without. The very first tick sets the rate itself. Each tick is computed, because a
+ * power would differ in the last digits. The loop stops when a tick no longer changes the rate (0, or a denormal near
+ * 1e-313). m15 gets there from 1 event/ns within 140,000 ticks: under a millisecond, however long the idle time.
  */
-function decayed(rate: number, alpha: number, ticks: number): number {
-  let current = rate;
-  for (let left = ticks; left > 0; left -= 1) {
+function ticked(before: number, alpha: number, rate: number, idleTicks: number): number {
+  let current = Number.isNaN(before) ? rate : before + alpha * (rate - before);
+  for (let left = idleTicks; left > 0; left -= 1) {
     const next = current + alpha * (0 - current);
     if (next === current) break;
     current = next;

@@ -1,4 +1,5 @@
 import { NS_PER_S } from '../base/clock.ts';
+import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
 
 /** Everything without an entry of its own counts under this name. */
 export const OTHER_NAME = '(other)';
@@ -92,54 +93,78 @@ export class NameBudget {
   }
 }
 
-/** What a `NameTable` stores for each name. */
-export interface NameOwner<Entry> {
-  /** `atNs`: time of arrival, default now. */
-  create(name: string, atNs: number | undefined): Entry;
-  /** `name` gives way: its counts move to `other`. Returns how many events that were. */
-  fold(name: string, entry: Entry, other: Entry): number;
-}
-
 /**
- * The admitted names, each with its entry. Names come from the wire: the budget limits their number and their bytes,
- * `MAX_NAME_CHARS` their length. Only names that never succeeded are removed. `(other)`, also if it comes from the wire,
- * is one shared entry outside the budget. Names must own their memory (`detached` in protocol/http1/text.ts).
+ * Statistics of one kind: an entry for all together, and one for each admitted name. Names come from the wire: the budget
+ * limits their number and their bytes, `MAX_NAME_CHARS` their length. Only names that never succeeded are removed.
+ * `(other)`, also if it comes from the wire, is one shared entry outside the budget. Names must own their memory
+ * (`detached` in protocol/http1/text.ts).
  */
-export class NameTable<Entry> {
+export abstract class NameTable<Entry> {
+  /** The name of the totals in the metrics, e.g. `rpc`. */
+  protected readonly prefix: string;
   readonly #budget: NameBudget;
-  readonly #owner: NameOwner<Entry>;
+  /** All together, with or without a name. */
+  abstract readonly total: Entry;
   /** In order of admission. */
-  readonly entries = new Map<string, Entry>();
+  protected readonly entries = new Map<string, Entry>();
   /** Names that only ever failed, in no order. */
   readonly #failed = new Map<string, YieldingName>();
   /** How often something with a name was counted under `(other)`. */
   foldedCount = 0;
+  /** Built on first use, since most sessions are never shown; kept, since 20,000 names would block the event loop. */
+  protected shown: GrowingMetricSet | undefined;
 
-  constructor(budget: NameBudget, owner: NameOwner<Entry>) {
+  constructor(prefix: string, budget: NameBudget) {
+    this.prefix = prefix;
     this.#budget = budget;
-    this.#owner = owner;
+  }
+
+  /** `atNs`: time of arrival, default now. */
+  protected abstract create(name: string, atNs: number | undefined): Entry;
+  /** `name` gives way: its counts move to `other`. Returns how many events that were. */
+  protected abstract fold(name: string, entry: Entry, other: Entry): number;
+  /** Adds the metrics of `entry` to `set`. */
+  protected abstract show(set: GrowingMetricSet, path: string, entry: Entry): GrowingMetricSet;
+
+  /** Names with an entry, including `(other)`. */
+  get nameCount(): number {
+    return this.entries.size;
+  }
+
+  /** The totals and all names. The maps are live. */
+  metrics(): MetricSet {
+    if (this.shown === undefined) {
+      this.shown = this.show(createMetricSet(), this.prefix, this.total);
+      for (const [name, entry] of this.entries) this.show(this.shown, `${this.prefix}.${name}`, entry);
+    }
+    return this.shown;
+  }
+
+  /** The metrics of one name without the totals; undefined if the name has no entry. */
+  metricsOf(name: string): MetricSet | undefined {
+    const entry = this.entries.get(name);
+    return entry && this.show(createMetricSet(), `${this.prefix}.${name}`, entry);
   }
 
   /** Whether the name only ever failed. It is not saved. */
-  givesWay(name: string): boolean {
+  protected givesWay(name: string): boolean {
     return this.#failed.has(name);
   }
 
   /** The entry of `name` if it has one; creates none. */
-  find(name: string): Entry | undefined {
+  protected find(name: string): Entry | undefined {
     return this.entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
   }
 
-  /** The entry that counts `name` since its admission: its own, or `(other)` if the budget was exhausted. */
-  findOrOther(name: string): Entry | undefined {
-    return this.entries.get(name) ?? this.entries.get(OTHER_NAME);
-  }
-
   /** For a success: creates the entry if the budget allows it, else returns `(other)`. From now on `name` stays. */
-  admit(name: string, atNs?: number): Entry {
+  protected admit(name: string, atNs?: number): Entry {
     const present = this.entries.get(name);
     if (present === undefined) return this.#create(name, atNs);
-    if (this.#failed.size > 0) this.#keep(name);
+    const failed = this.#failed.size > 0 ? this.#failed.get(name) : undefined;
+    if (failed !== undefined) {
+      this.#failed.delete(name);
+      this.#budget.keep(failed);
+    }
     return present;
   }
 
@@ -147,7 +172,7 @@ export class NameTable<Entry> {
    * The entry of an answer with `status`. A wrong password or an unknown name (4xx) creates none, so that a scan can
    * neither fill the table nor exhaust the budget. A name that an error creates gives way until it succeeds.
    */
-  forAnswer(name: string, status: number, atNs: number): Entry | undefined {
+  protected forAnswer(name: string, status: number, atNs: number): Entry | undefined {
     if (status < 400) return this.admit(name, atNs);
     if (status < 500) return this.find(name);
     const failed = this.#failed.get(name);
@@ -159,7 +184,7 @@ export class NameTable<Entry> {
   }
 
   /** The entry of a name that was admitted before a restart. Call `NameBudget.trim` after the last one. */
-  readmit(name: string, hasOnlyFailed = false): Entry {
+  protected readmit(name: string, hasOnlyFailed = false): Entry {
     const present = this.entries.get(name);
     if (present !== undefined) return present;
     if (name === OTHER_NAME) return this.#add(OTHER_NAME);
@@ -176,28 +201,21 @@ export class NameTable<Entry> {
   }
 
   #add(name: string, atNs?: number, failedNs?: number): Entry {
-    const entry = this.#owner.create(name, atNs);
+    const entry = this.create(name, atNs);
     this.entries.set(name, entry);
+    if (this.shown !== undefined) this.show(this.shown, `${this.prefix}.${name}`, entry);
     // An empty name, which a rule may produce, shares its counts with calls without a name, and stays.
     if (failedNs !== undefined && name !== '') {
-      const failed = { bytes: nameBytes(name), failedNs, giveWay: () => this.#fold(name, entry) };
+      const giveWay = () => {
+        this.#failed.delete(name);
+        this.entries.delete(name);
+        this.foldedCount += this.fold(name, entry, this.#other());
+      };
+      const failed = { bytes: nameBytes(name), failedNs, giveWay };
       this.#failed.set(name, failed);
       this.#budget.yields(failed);
     }
     return entry;
-  }
-
-  #fold(name: string, entry: Entry): void {
-    this.#failed.delete(name);
-    this.entries.delete(name);
-    this.foldedCount += this.#owner.fold(name, entry, this.#other());
-  }
-
-  #keep(name: string): void {
-    const failed = this.#failed.get(name);
-    if (failed === undefined) return;
-    this.#failed.delete(name);
-    this.#budget.keep(failed);
   }
 
   #other(atNs?: number): Entry {

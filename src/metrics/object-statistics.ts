@@ -1,116 +1,86 @@
 import type { Clock } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { Meter } from './meter.ts';
-import { createMetricSet, type GrowingMetricSet, type MetricSet } from './metric-set.ts';
-import { type NameBudget, NameTable } from './name-table.ts';
-
-/** Received values until `take`, which ends the minute. */
-class MinuteValues {
-  count = 0;
-
-  take(): number {
-    const { count } = this;
-    this.count = 0;
-    return count;
-  }
-}
+import type { GrowingMetricSet } from './metric-set.ts';
+import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 
 class ObservedObject {
   /** Current monitorings: unlike a counter of Prometheus, it may go down. */
   readonly subscriptions = { count: 0 };
   readonly newValues: Meter;
-  readonly minute = new MinuteValues();
+  /** Received values since `takeMinute`. */
+  minuteValues = 0;
 
   constructor(clock: Clock, createdNs?: number) {
     this.newValues = new Meter(clock, createdNs);
   }
-}
 
-export type ObservedObjectReading = Readonly<ObservedObject>;
+  takeMinute(): number {
+    const { minuteValues } = this;
+    this.minuteValues = 0;
+    return minuteValues;
+  }
+}
 
 /**
  * Counts monitorings and received values: gauge `object.monitored`, counters `object.subscriptions` and
  * `object.<name>.subscriptions`, meters `object.newValues` and `object.<name>.newValues`. Objects beyond the budget
  * share `(other)`, which `object.monitored` counts as one.
  */
-export class ObjectStatistics {
+export class ObjectStatistics extends NameTable<ObservedObject> {
   readonly #clock: Clock;
-  readonly #total: ObservedObject;
-  readonly #names: NameTable<ObservedObject>;
+  readonly total: ObservedObject;
   /** Objects with at least one current monitoring; `(other)` is one. */
   monitored = 0;
-  /** As in `CallStatistics`. */
-  #shown: GrowingMetricSet | undefined;
 
   constructor({ clock, budget, createdNs }: { clock: Clock; budget: NameBudget; createdNs?: number }) {
+    super('object', budget);
     this.#clock = clock;
-    this.#total = new ObservedObject(clock, createdNs);
-    this.#names = new NameTable(budget, {
-      create: (name) => {
-        const object = new ObservedObject(clock);
-        if (this.#shown !== undefined) show(this.#shown, `object.${name}`, object);
-        return object;
-      },
-      // An object whose reads all failed has no counts that could move.
-      fold: (name) => {
-        this.#shown?.counters.delete(`object.${name}.subscriptions`);
-        this.#shown?.meters.delete(`object.${name}.newValues`);
-        return 0;
-      },
-    });
-  }
-
-  /** Events counted under `(other)` although their object had a name. */
-  get foldedCount(): number {
-    return this.#names.foldedCount;
-  }
-
-  /** Names with an entry, including `(other)`. */
-  get nameCount(): number {
-    return this.#names.entries.size;
+    this.total = new ObservedObject(clock, createdNs);
   }
 
   /** By name, in order of admission. A live map. */
-  get objects(): ReadonlyMap<string, ObservedObjectReading> {
-    return this.#names.entries;
+  get objects(): ReadonlyMap<string, Readonly<ObservedObject>> {
+    return this.entries;
   }
 
   /** A read over REST counts as one received value if its status is 2xx. */
   recordRead(name: string, status: number, nowNs: number = this.#clock.nowNs()): void {
-    const object = this.#names.forAnswer(name, status, nowNs);
+    const object = this.forAnswer(name, status, nowNs);
     if (status >= 200 && status <= 299) this.#receive(object, nowNs);
   }
 
   /** A read that brought no value. */
   recordEmpty(name: string, status: number, nowNs: number): void {
-    this.#names.forAnswer(name, status, nowNs);
+    this.forAnswer(name, status, nowNs);
   }
 
   recordValue(name: string): void {
-    this.#receive(this.#names.admit(name), this.#clock.nowNs());
+    this.#receive(this.admit(name), this.#clock.nowNs());
   }
 
   subscribe(name: string): void {
-    const { subscriptions } = this.#names.admit(name);
+    const { subscriptions } = this.admit(name);
     if (subscriptions.count === 0) this.monitored += 1;
     subscriptions.count += 1;
-    this.#total.subscriptions.count += 1;
+    this.total.subscriptions.count += 1;
   }
 
   /** Continues a monitoring after a restart. It was counted in `foldedCount`, if at all, when it began. */
   resubscribe(name: string): void {
-    const { foldedCount } = this.#names;
+    const { foldedCount } = this;
     this.subscribe(name);
-    this.#names.foldedCount = foldedCount;
+    this.foldedCount = foldedCount;
   }
 
   /** Does nothing if no monitoring has begun: counts never fall below 0. */
   unsubscribe(name: string): void {
-    const subscriptions = this.#names.findOrOther(name)?.subscriptions;
+    // Counted under `(other)` if the budget was exhausted.
+    const { subscriptions } = this.entries.get(name) ?? this.entries.get(OTHER_NAME) ?? {};
     if (subscriptions === undefined || subscriptions.count === 0) return;
     subscriptions.count -= 1;
     if (subscriptions.count === 0) this.monitored -= 1;
-    this.#total.subscriptions.count -= 1;
+    this.total.subscriptions.count -= 1;
   }
 
   /**
@@ -119,10 +89,10 @@ export class ObjectStatistics {
    */
   *save(): Generator<SavedFields> {
     const record = 'object';
-    const total = { record, folded: this.#names.foldedCount, count: this.#total.newValues.count };
-    const kept = [...this.#names.entries].filter(([name]) => !this.#names.givesWay(name));
+    const total = { record, folded: this.foldedCount, count: this.total.newValues.count };
+    const kept = [...this.entries].filter(([name]) => !this.givesWay(name));
     const named = kept.map(([name, { newValues }]) => ({ name, newValues, count: newValues.count }));
-    yield { ...total, rates: this.#total.newValues.save() };
+    yield { ...total, rates: this.total.newValues.save() };
     for (const { name, newValues, count } of named) yield { record, name, count, rates: newValues.save() };
   }
 
@@ -131,37 +101,33 @@ export class ObjectStatistics {
     const name = saved.text('name');
     const count = saved.count('count');
     // An object without a value may have failed only; a monitoring that continues keeps it.
-    const { newValues } = name === undefined ? this.#total : this.#names.readmit(name, count === 0);
+    const { newValues } = name === undefined ? this.total : this.readmit(name, count === 0);
     newValues.load(saved.record('rates'), count);
-    if (name === undefined) this.#names.foldedCount = saved.count('folded');
+    if (name === undefined) this.foldedCount = saved.count('folded');
   }
 
-  /** The totals and all objects. The maps are live. */
-  metrics(): MetricSet {
-    if (this.#shown === undefined) {
-      this.#shown = show(createMetricSet(), 'object', this.#total);
-      this.#shown.gauges.set('object.monitored', { type: 'integer', read: () => this.monitored });
-      for (const [name, object] of this.#names.entries) show(this.#shown, `object.${name}`, object);
-    }
-    return this.#shown;
+  protected create(): ObservedObject {
+    return new ObservedObject(this.#clock);
   }
 
-  /** The metrics of one object without the totals; undefined if its name has no entry. */
-  metricsOf(name: string): MetricSet | undefined {
-    const object = this.#names.entries.get(name);
-    return object && show(createMetricSet(), `object.${name}`, object);
+  /** An object whose reads all failed has no counts that could move. */
+  protected fold(name: string): number {
+    this.shown?.counters.delete(`object.${name}.subscriptions`);
+    this.shown?.meters.delete(`object.${name}.newValues`);
+    return 0;
   }
 
   #receive(object: ObservedObject | undefined, nowNs: number): void {
-    this.#total.newValues.mark(1, nowNs);
+    this.total.newValues.mark(1, nowNs);
     if (object === undefined) return;
     object.newValues.mark(1, nowNs);
-    object.minute.count += 1;
+    object.minuteValues += 1;
   }
-}
 
-function show(set: GrowingMetricSet, path: string, { subscriptions, newValues }: ObservedObject): GrowingMetricSet {
-  set.counters.set(`${path}.subscriptions`, subscriptions);
-  set.meters.set(`${path}.newValues`, newValues);
-  return set;
+  protected show(set: GrowingMetricSet, path: string, object: ObservedObject): GrowingMetricSet {
+    if (object === this.total) set.gauges.set('object.monitored', { type: 'integer', read: () => this.monitored });
+    set.counters.set(`${path}.subscriptions`, object.subscriptions);
+    set.meters.set(`${path}.newValues`, object.newValues);
+    return set;
+  }
 }

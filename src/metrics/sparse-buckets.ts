@@ -97,12 +97,17 @@ const merged = new Float64Array(ONE);
 export function mergedBuckets(parts: readonly SparseBuckets[]): (rank: number) => number {
   merged.fill(0);
   for (const part of parts) part.addTo(merged);
+  return findRanks(merged);
+}
+
+/** Finds the buckets of ranks, which must ascend, in counts by bucket. */
+export function findRanks(counts: Float64Array | Uint32Array): (rank: number) => number {
   let bucket = 0;
-  let seen = merged[0] as number;
+  let seen = counts[0] as number;
   return (rank) => {
-    while (seen < rank && bucket < BUCKET_MASK) {
+    while (seen < rank && bucket < counts.length - 1) {
       bucket += 1;
-      seen += merged[bucket] as number;
+      seen += counts[bucket] as number;
     }
     return bucket;
   };

@@ -17,26 +17,15 @@
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
+import { CallCounts } from './call-counts.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { CALL_BOUNDS, createBucketBounds, DurationBuckets } from './duration-buckets.ts';
 import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
 import { Timer } from './timer.ts';
 
-export interface Statistics {
-  readonly rpc: CallStatistics;
-  readonly sba: CallStatistics;
-  readonly object: ObjectStatistics;
-  readonly errorCount: number;
-  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
-  recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
-  /** What a name has counted, without creating anything. */
-  countsOf(call: CountedCall): NameCounts;
-  /** The caller must consume it to its end. */
-  save(): Iterable<SavedFields>;
-  /** Restores one record; ignores those of others. Must be called before anything is recorded. */
-  load(saved: SavedRecord): void;
-}
+/** Of an application or a session. */
+export type Statistics = Pick<SessionStatistics, CountedCall['kind'] | 'recordAnswered'>;
 
 export interface NameCounts {
   /** Answered calls; of an object the received values. */
@@ -48,8 +37,6 @@ export interface NameCounts {
 
 /** Status of all logged answers: they had one below 400, and it matters no further. */
 const OK = 200;
-
-type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
 
 export type ApplicationStatistics = ReturnType<typeof createStatistics>;
 
@@ -83,7 +70,8 @@ export function createStatistics(
   };
   const buckets = options.prometheus?.buckets;
   const bounds = buckets === undefined ? CALL_BOUNDS : createBucketBounds(buckets);
-  const calls = { clock, bounds, createTimer: createCallTimer, keepsCounts: true, isExponential };
+  const createCounts = (): CallCounts => new CallCounts(bounds, isExponential);
+  const calls = { clock, createTimer: createCallTimer, createCounts };
   const kinds = {
     rpc: new CallStatistics({ prefix: 'rpc', ...calls, budget: budgets.rpc }),
     sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
@@ -95,15 +83,13 @@ export function createStatistics(
     ...kinds,
     /** Of durations in `/metrics`. */
     bounds,
-    get errorCount() {
-      return kinds.rpc.errorCount + kinds.sba.errorCount;
-    },
     recordAnswered: (call: CountedCall, status: number, durationNs: number, nowNs: number) =>
       recordIn(kinds, call, status, durationNs, nowNs),
-    countsOf: (call: CountedCall) => countsIn(kinds, call),
+    /** The caller must consume it to its end. */
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
+    /** Restores one record; ignores those of others. Must be called before anything is recorded. */
     load: (saved: SavedRecord) => {
       const kind = saved.text('record');
       if (isCountedKind(kind)) kinds[kind].load(saved);
@@ -115,9 +101,9 @@ export function createStatistics(
     /** A further timer over the same window, with buckets since its creation, e.g. for `sessions.created`. */
     createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(bounds, isExponential) }),
     /** Statistics over a whole session, with one budget of names for all kinds together. */
-    createSessionStatistics: (): Statistics => new SessionStatistics(clock, maxNamesPerSession),
+    createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
     /** Existing names stay, and existing sessions keep their limit. */
-    limitNames: (limits: NameLimits) => {
+    limitNames: (limits: Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) {
         const max = limits.maxNames[kind];
         budgets[kind].limitTo(max, bytesOf(max));
@@ -128,7 +114,7 @@ export function createStatistics(
 }
 
 /** Creates each kind on first use: most sessions use one, and there may be 10,000 sessions. */
-export class SessionStatistics implements Statistics {
+export class SessionStatistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
@@ -162,18 +148,26 @@ export class SessionStatistics implements Statistics {
   }
 
   get errorCount(): number {
-    return (this.#rpc?.errorCount ?? 0) + (this.#sba?.errorCount ?? 0);
+    return (this.#rpc?.total.errors.count ?? 0) + (this.#sba?.total.errors.count ?? 0);
   }
 
+  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void {
     // Errors are counted at once, so that reading `errorCount` of 10,000 sessions need not drain their logs.
     if (status < 400) this.#log.add(call, durationNs, nowNs);
     else recordIn(this, call, status, durationNs, nowNs);
   }
 
+  /** What a name has counted, without creating anything. */
   countsOf(call: CountedCall): NameCounts {
-    const counts = countsIn({ rpc: this.#rpc, sba: this.#sba, object: this.#object }, call);
-    return { ...counts, count: counts.count + this.#log.countOf(call) };
+    const { kind, name } = call;
+    const logged = this.#log.countOf(call);
+    if (kind === 'object') {
+      const { subscriptions, newValues } = this.#object?.objects.get(name) ?? {};
+      return { count: (newValues?.count ?? 0) + logged, errors: 0, subscriptions: subscriptions?.count ?? 0 };
+    }
+    const { count = 0, errors = 0 } = (kind === 'rpc' ? this.#rpc : this.#sba)?.countOf(name) ?? {};
+    return { count: count + logged, errors, subscriptions: 0 };
   }
 
   /** Saves the log as it is: to count it first would create the timers of each session, 40 MB for 10,000 sessions. */
@@ -207,17 +201,6 @@ function recordIn(
 ): void {
   if (kind === 'object') statistics.object.recordRead(name, status, nowNs);
   else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
-}
-
-function countsIn(
-  kinds: { readonly [Kind in CountedCall['kind']]: Statistics[Kind] | undefined },
-  { kind, name }: CountedCall,
-): NameCounts {
-  if (kind === 'object') {
-    const { subscriptions, newValues } = kinds.object?.objects.get(name) ?? {};
-    return { count: newValues?.count ?? 0, errors: 0, subscriptions: subscriptions?.count ?? 0 };
-  }
-  return { ...(kinds[kind]?.countOf(name) ?? { count: 0, errors: 0 }), subscriptions: 0 };
 }
 
 /** Calls in a full log, which takes 1 KB per session. */

@@ -58,11 +58,6 @@ class Slice {
     if (durationNs > this.max) this.max = durationNs;
   }
 
-  absorb(from: Slice): void {
-    this.merge(from);
-    this.buckets.absorb(from.buckets);
-  }
-
   /** Adds all durations of `from`, but not their buckets. */
   merge(from: Slice): void {
     const n = this.count;
@@ -145,7 +140,10 @@ export class Timer implements TimerReading {
     this.#meter.mark(1, nowNs);
     this.durations?.add(cutNs);
     const us = Math.round(cutNs / NS_PER_US);
-    const slice = this.#sliceAt(nowNs);
+    const last = this.#slices.at(-1);
+    const isCurrent = last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW;
+    if (!isCurrent) this.#expire(nowNs);
+    const slice = isCurrent ? last : this.#sliceFor(nowNs);
     slice.add(cutNs);
     slice.buckets.count(bucketOf(us, this.#perOctave));
     this.#steps?.add(us);
@@ -156,7 +154,11 @@ export class Timer implements TimerReading {
     this.#meter.absorb(from.#meter);
     if (from.durations !== undefined) this.durations?.absorb(from.durations);
     from.#expire(this.#clock.nowNs());
-    for (const slice of from.#slices) this.#sliceFor(slice.beganNs).absorb(slice);
+    for (const slice of from.#slices) {
+      const own = this.#sliceFor(slice.beganNs);
+      own.merge(slice);
+      own.buckets.absorb(slice.buckets);
+    }
   }
 
   /** Everything except the count, as in `Meter.save`. */
@@ -217,13 +219,6 @@ export class Timer implements TimerReading {
   openSteps(): DurationSteps {
     this.#steps = new DurationSteps();
     return this.#steps;
-  }
-
-  #sliceAt(nowNs: number): Slice {
-    const last = this.#slices.at(-1);
-    if (last !== undefined && nowNs - last.beganNs < this.#windowNs / SLICES_PER_WINDOW) return last;
-    this.#expire(nowNs);
-    return this.#sliceFor(nowNs);
   }
 
   /** The slice that begins less than a slice before `beganNs`, or a new one. */

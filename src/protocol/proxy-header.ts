@@ -74,7 +74,8 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if (addressBytes === undefined) return { kind: 'read', bytes: length, source: undefined };
   const from = bytes.subarray(BINARY_FIXED_BYTES, BINARY_FIXED_BYTES + addressBytes);
   const port = bytes.readUInt16BE(BINARY_FIXED_BYTES + 2 * addressBytes);
-  return { kind: 'read', bytes: length, source: { address: formatAddress(from), port } };
+  const text = family === 1 ? from.join('.') : (from.toString('hex').match(/.{4}/g) ?? []).join(':');
+  return { kind: 'read', bytes: length, source: { address: normalizeAddress(text) ?? '', port } };
 }
 
 /** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: no usable address. */
@@ -82,9 +83,4 @@ const ADDRESS_BYTES: readonly (number | undefined)[] = [undefined, 4, 16, undefi
 
 function nibbles(byte: number): [number, number] {
   return [byte >> 4, byte & 0x0f];
-}
-
-function formatAddress(bytes: Buffer): string {
-  const text = bytes.length === 4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':');
-  return normalizeAddress(text) ?? '';
 }

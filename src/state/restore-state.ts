@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs';
+import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
@@ -17,9 +17,7 @@ import { type Savable, type SavedRecord, SavedRecordError } from './saved-record
 import { type Header, LAYOUT, parseHeader, parseRecord, readLines, type SavedHeader } from './state-file.ts';
 import { StateKeeper, type StateKeeperParts, type StateRefusal } from './state-keeper.ts';
 
-type RestoreOptions = Pick<StateKeeperParts, 'file' | 'intervalMs' | 'clock' | 'logger'> &
-  Pick<Header, 'sidecarVersion'>;
-
+const CODE = 'D2S_ERR_STATE_FILE';
 const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
   torn: 'look for a bad disk, or for a program that copied a part of it',
   foreign:
@@ -35,7 +33,7 @@ const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
  */
 export async function restoreState<Made extends { readonly state: Savable }>(
   create: () => Made,
-  options: RestoreOptions,
+  options: Pick<StateKeeperParts, 'file' | 'intervalMs' | 'clock' | 'logger'> & Pick<Header, 'sidecarVersion'>,
 ): Promise<{ readonly made: Made; readonly keeper: StateKeeper }> {
   const { file, intervalMs, sidecarVersion, clock, logger } = options;
   const writer = { writer: randomId(), writerStartedMs: clock.epochMs() };
@@ -43,43 +41,27 @@ export async function restoreState<Made extends { readonly state: Savable }>(
   let made = create();
   const loaded = await loadState(made.state, file, clock);
   if (loaded.kind === 'restored') {
-    logRestored(loaded, beganNs, options);
+    const { bytes, header } = loaded;
+    const savedAt = new Date(header.savedEpochMs).toISOString();
+    const durationMs = Math.round((clock.nowNs() - beganNs) / NS_PER_MS);
+    logger.info({ file, savedAt, bytes, writtenBy: header.sidecarVersion, durationMs }, 'state restored');
   } else if (loaded.kind !== 'absent') {
     // A part of the file may be in the first.
     made = create();
-    await setAsideRefused(loaded, options);
+    const { kind: reason, message: why, isFile } = loaded;
+    const setAsideAs = isFile ? await setAside(file, reason) : undefined;
+    const details = { code: CODE, file, reason, why, setAsideAs, todo: WHAT_TO_DO[reason] };
+    logger.warn(details, 'the state file is refused: counting starts anew');
   }
-  const obstacle = await findObstacle(file);
-  if (obstacle !== undefined) {
-    logger.warn(
-      { code: 'D2S_ERR_STATE_FILE', reason: obstacle, file },
-      'the state cannot be saved now; it is tried again',
-    );
+  const reason = await findObstacle(file);
+  if (reason !== undefined) {
+    logger.warn({ code: CODE, reason, file }, 'the state cannot be saved now; it is tried again');
   }
   const header: Header = { sidecarVersion, ...writer, applications: made.state.applications };
   const restored = loaded.kind;
   const keeper = new StateKeeper({ file, intervalMs, state: made.state, restored, header, clock, logger });
   await keeper.owner.claim();
   return { made, keeper };
-}
-
-async function setAsideRefused(
-  { kind, message: why, isFile }: RefusedError,
-  { file, logger }: RestoreOptions,
-): Promise<void> {
-  const setAsideAs = isFile ? await setAside(file, kind) : undefined;
-  const details = { code: 'D2S_ERR_STATE_FILE', file, reason: kind, why, setAsideAs, todo: WHAT_TO_DO[kind] };
-  logger.warn(details, 'the state file is refused: counting starts anew');
-}
-
-function logRestored(
-  { bytes, header: { sidecarVersion, savedEpochMs } }: Extract<Loaded, { kind: 'restored' }>,
-  beganNs: number,
-  { file, clock, logger }: RestoreOptions,
-): void {
-  const savedAt = new Date(savedEpochMs).toISOString();
-  const durationMs = Math.round((clock.nowNs() - beganNs) / NS_PER_MS);
-  logger.info({ file, savedAt, bytes, writtenBy: sidecarVersion, durationMs }, 'state restored');
 }
 
 /** Renames a refused file: one name per reason, so that restarts do not fill the disk. Undefined if it stays. */
@@ -135,20 +117,16 @@ const NO_GZIP = 'incorrect header check';
 export async function loadState(state: Savable, file: string, clock: Clock): Promise<Loaded> {
   try {
     const there = await stat(file);
-    checkStats(there);
-    return await loadContent(state, file, there.size, clock);
+    const { uid, mode, size } = there;
+    if (!there.isFile()) throw new RefusedError('unreadable', 'it is not a file', false);
+    if (!isTrustedOwner(uid))
+      throw new RefusedError('foreign', `it belongs to uid ${uid}, expected ${trustedOwners()}`, false);
+    if ((platform.permissionsOf(mode) & OTHERS_MAY_WRITE) !== 0)
+      throw new RefusedError('foreign', 'everybody may write it, so anybody may have');
+    return await loadContent(state, file, size, clock);
   } catch (error) {
     return describeFileError(error) === 'ENOENT' ? { kind: 'absent' } : describeRefusal(error);
   }
-}
-
-function checkStats(there: Stats): void {
-  const { uid, mode } = there;
-  if (!there.isFile()) throw new RefusedError('unreadable', 'it is not a file', false);
-  if (!isTrustedOwner(uid))
-    throw new RefusedError('foreign', `it belongs to uid ${uid}, expected ${trustedOwners()}`, false);
-  if ((platform.permissionsOf(mode) & OTHERS_MAY_WRITE) !== 0)
-    throw new RefusedError('foreign', 'everybody may write it, so anybody may have');
 }
 
 async function loadContent(state: Savable, file: string, bytes: number, clock: Clock): Promise<Loaded> {
@@ -160,18 +138,13 @@ async function loadContent(state: Savable, file: string, bytes: number, clock: C
     return { kind: 'restored', header, bytes };
   } catch (error) {
     await lines.return(undefined);
-    // The checksum comes last: damage may look like invalid content before.
-    return describeRefusal((await findDamage(file)) ?? error);
-  }
-}
-
-/** Throws what `readLines` throws for a damaged file. */
-async function findDamage(file: string): Promise<unknown> {
-  try {
-    for await (const _ of readLines(file));
-    return undefined;
-  } catch (error) {
-    return error;
+    try {
+      // The checksum comes last: damage may look like invalid content before.
+      for await (const _ of readLines(file));
+    } catch (damage) {
+      return describeRefusal(damage);
+    }
+    return describeRefusal(error);
   }
 }
 

@@ -39,8 +39,9 @@ export class SavedRecord {
 
   /** Throws if `fields` is not an object. */
   constructor(fields: unknown, clock: ClockOffset) {
-    if (!isObject(fields)) throw new SavedRecordError('an object', 'record');
-    this.#fields = fields;
+    if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+      throw new SavedRecordError('an object', 'record');
+    this.#fields = fields as SavedFields;
     this.#clock = clock;
   }
 
@@ -134,10 +135,6 @@ export class SavedRecord {
     if (!Array.isArray(value)) throw new SavedRecordError('a list', field);
     return value;
   }
-}
-
-function isObject(value: unknown): value is SavedFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseCount(value: unknown, field: string): number {

@@ -15,11 +15,6 @@ import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Savable } from './saved-record.ts';
 import { type Header, parseHeader, readLines, type SaveResult, writeState } from './state-file.ts';
 
-export interface LastSave extends SaveResult {
-  readonly epochMs: number;
-  readonly durationNs: number;
-}
-
 /** A lasting problem is logged this often. */
 const REMIND_NS = 300 * NS_PER_S;
 /** The next save begins early by this multiple of the last duration: the file is never older than the interval. */
@@ -52,7 +47,7 @@ export class StateKeeper {
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isFailing = false;
-  last: LastSave | undefined;
+  last: (SaveResult & { readonly epochMs: number; readonly durationNs: number }) | undefined;
   saves = 0;
   failures = 0;
   /** Saves that found another sidecar's file instead of ours. */
@@ -83,8 +78,14 @@ export class StateKeeper {
       if (whose !== 'own') this.#conflict(whose === 'leave' ? 'it started later, so it keeps the file' : 'replaced');
       if (whose !== 'leave') await this.#write();
     } catch (error) {
-      if (error instanceof WrittenByAnotherError) this.#conflict('both write it at this moment');
-      else this.#fail(error);
+      if (error instanceof WrittenByAnotherError) {
+        this.#conflict('both write it at this moment');
+        return;
+      }
+      this.failures += 1;
+      this.#isFailing = true;
+      const details = { code: 'D2S_ERR_STATE_FILE', reason: describeFileError(error), file: this.#parts.file };
+      this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
     }
   }
 
@@ -104,21 +105,13 @@ export class StateKeeper {
 
   #schedule(waitMs: number): void {
     if (this.#isStopped) return;
+    const { intervalMs } = this.#parts;
     this.#timer = setTimeout(() => {
-      this.#running = this.save().then(() => this.#schedule(this.#nextWaitMs()));
+      this.#running = this.save().then(() => {
+        const lastMs = (this.last?.durationNs ?? 0) / NS_PER_MS;
+        this.#schedule(Math.max(intervalMs * LEAST_WAIT, intervalMs - HEAD_START * lastMs));
+      });
     }, waitMs).unref();
-  }
-
-  #nextWaitMs(): number {
-    const lastMs = (this.last?.durationNs ?? 0) / NS_PER_MS;
-    return Math.max(this.#parts.intervalMs * LEAST_WAIT, this.#parts.intervalMs - HEAD_START * lastMs);
-  }
-
-  #fail(error: unknown): void {
-    this.failures += 1;
-    this.#isFailing = true;
-    const details = { code: 'D2S_ERR_STATE_FILE', reason: describeFileError(error), file: this.#parts.file };
-    this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
   }
 
   #conflict(what: string): void {

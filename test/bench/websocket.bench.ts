@@ -9,7 +9,7 @@
  */
 import { constants, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
-import { copyUnmasked } from '../../src/protocol/websocket/frame-reader.ts';
+import { copyUnmasked } from '../../src/protocol/websocket/frame-head.ts';
 import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
 import { Random } from '../support/fuzz/random.ts';
 import { compressed, deflatedTogether, MASK, text } from '../support/protocol/websocket/frames.ts';

@@ -43,17 +43,12 @@ export const CACHED_PATH_CHARS = 512;
 /** A longer name is cut: a running call would keep 64 KiB. Statistics count names of half this length as `(other)`. */
 const MAX_NAME_CHARS = 1_024;
 
-interface MethodRules {
-  readonly rules: CompiledRestRule[];
-  readonly cache: QuickLRU<string, Call>;
-}
-
 export class Classifier {
   readonly #contexts: readonly Context[];
   readonly #prefix: readonly string[];
   /** Prefixes of all paths that can be calls, unless a path is irregular (`isIrregularPath`). */
   readonly #regularStarts: string[];
-  readonly #methods = new Map<string, MethodRules>();
+  readonly #methods = new Map<string, { readonly rules: CompiledRestRule[]; readonly cache: QuickLRU<string, Call> }>();
 
   constructor(config: ClassifierConfig) {
     this.#contexts = createContexts(config.applications);
@@ -101,10 +96,7 @@ export class Classifier {
     // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET also matches HEAD.
     const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;
     for (const method of new Set(methods)) {
-      const known = this.#methods.get(method) ?? {
-        rules: [],
-        cache: new QuickLRU<string, Call>({ maxSize: CACHED_PATHS }),
-      };
+      const known = this.#methods.get(method) ?? { rules: [], cache: new QuickLRU({ maxSize: CACHED_PATHS }) };
       this.#methods.set(method, known);
       known.rules.push(rule);
     }
@@ -128,13 +120,10 @@ export class Classifier {
         (isBelow ? matchPattern(pattern, segments, start + this.#prefix.length) : undefined);
       if (captured === undefined) continue;
       if (kind === 'none') return undefined;
-      return { application: context.application, kind, name: composeName(name, captured) };
+      const text = name.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
+      const copy = detached(sanitizeText(text.slice(0, MAX_NAME_CHARS)));
+      return { application: context.application, kind, name: copy };
     }
     return undefined;
   }
-}
-
-function composeName(parts: readonly (string | number)[], captured: readonly string[]): string {
-  const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
-  return detached(sanitizeText(name.slice(0, MAX_NAME_CHARS)));
 }

@@ -5,12 +5,8 @@
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
+import type { ClientConnection } from '../../proxy/exchange/exchange.ts';
 import { decodeHexByte, extractRawPath, isAtOrBelow } from './path.ts';
-
-interface DeniedClient {
-  readonly remoteAddress: string;
-  readonly viaProxy?: 'field' | 'header';
-}
 
 export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
@@ -21,7 +17,9 @@ export class DeniedPaths {
   readonly #longest: number;
 
   private constructor(paths: readonly string[]) {
-    this.#segments = paths.map((path) => encodeWireText(path).split('/').filter(Boolean));
+    // As UTF-8 bytes, one latin1 character for each.
+    const onWire = paths.map((path) => Buffer.from(decodeText(path), 'utf8').toString('latin1'));
+    this.#segments = onWire.map((path) => path.split('/').filter(Boolean));
     this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
     this.#deepest = Math.max(...this.#segments.map(({ length }) => length));
     this.#longest = Math.max(...this.#segments.flat().map(({ length }) => length));
@@ -33,20 +31,13 @@ export class DeniedPaths {
   }
 
   /** `target` as sent, in latin1. Behind a trusted proxy no client is loopback: that may be forged. */
-  denies(target: string, { remoteAddress, viaProxy }: DeniedClient): boolean {
+  denies(target: string, { remoteAddress, viaProxy }: Pick<ClientConnection, 'remoteAddress' | 'viaProxy'>): boolean {
     if (viaProxy === undefined && LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
-    if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);
-    return AMBIGUOUS.test(path) ? this.#deniesAmbiguous(path) : this.#deniesDecoded(path);
-  }
-
-  #deniesRegular(path: string): boolean {
-    for (const denied of this.#paths) if (isAtOrBelow(path, denied)) return true;
-    return false;
-  }
-
-  #deniesDecoded(path: string): boolean {
+    if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path))
+      return this.#paths.some((denied) => isAtOrBelow(path, denied));
+    if (AMBIGUOUS.test(path)) return this.#deniesAmbiguous(path);
     const segments = this.#firstSegments(extractRawPath(path) ?? path);
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
@@ -81,33 +72,23 @@ export class DeniedPaths {
         code = escaped;
         at += 2;
       }
-      if (!isSeparator(code)) {
+      if (code !== SLASH && code !== BACKSLASH && code !== SEMICOLON) {
         hash = nextHash(hash, code);
         continue;
       }
       for (let index = 0; index < awaited.length && from > start; index += 1) {
         if (hash !== awaited[index]) continue;
-        if (from - start <= 3 * this.#longest && this.#completes(decodeBytes(path.slice(start, from)), index, found))
-          return true;
-        awaited[index] = hashOf(this.#segments[index]?.[found[index] ?? 0] ?? '');
+        const [denied = [], count = 0] = [this.#segments[index], found[index]];
+        if (from - start > 3 * this.#longest || decodeBytes(path.slice(start, from)) !== denied[count]) continue;
+        if (count + 1 === denied.length) return true;
+        found[index] = count + 1;
+        awaited[index] = hashOf(denied[count + 1] ?? '');
       }
       hash = 0;
       start = at + 1;
     }
     return false;
   }
-
-  /** Advances the match of a denied path by the next segment; true if the denied path is now complete. */
-  #completes(segment: string, index: number, found: number[]): boolean {
-    const [denied = [], count = 0] = [this.#segments[index], found[index]];
-    if (segment !== denied[count]) return false;
-    found[index] = count + 1;
-    return count + 1 === denied.length;
-  }
-}
-
-function isSeparator(code: number): boolean {
-  return code === SLASH || code === BACKSLASH || code === SEMICOLON;
 }
 
 /** An empty segment, or a dot. `..` makes a path ambiguous. */
@@ -130,11 +111,6 @@ function nextHash(hash: number, code: number): number {
 /** Decodes each escape separately: a broken one must not prevent the decoding of the others. */
 function decodeBytes(path: string): string {
   return path.replace(ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-}
-
-/** A path of the configuration as its UTF-8 bytes, one latin1 character for each. */
-function encodeWireText(path: string): string {
-  return Buffer.from(decodeText(path), 'utf8').toString('latin1');
 }
 
 const SLASH = 0x2f;

@@ -8,7 +8,7 @@ import type { SavedFields } from '../../state/saved-record.ts';
 import { type ClassifiedMessage, readReplyId } from '../classify/comet-classifier.ts';
 import type { CallSession, EndedCall } from '../record/call-observer.ts';
 import type { RunningCall, RunningCalls } from '../record/running-calls.ts';
-import type { ConnectionType, Session } from '../sessions/session.ts';
+import type { Session } from '../sessions/session.ts';
 
 /** One `clientId`: usually one browser tab. Only `BayeuxClients` changes it. */
 export class BayeuxClient {
@@ -47,13 +47,9 @@ export class BayeuxClient {
   }
 }
 
-type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
-
 /** The exchange or WebSocket that a call came over; shared by all its calls. */
 export interface CallSource {
-  readonly connectionType: ConnectionType;
   readonly application: string;
-  readonly remoteAddress: string;
   /** A copy of the exchange's `traceparent`, if an observer wants it. */
   readonly traceparent: string | undefined;
   /** The client left before it took the response, or the WebSocket is closed. The answer may still come elsewhere. */
@@ -61,7 +57,7 @@ export interface CallSource {
 }
 
 export interface PendingCall extends RunningCall {
-  readonly call: CometCall;
+  readonly call: Extract<ClassifiedMessage, { action: 'call' }>;
   readonly source: CallSource;
   /** The channel of the answer. */
   readonly channel: string;
@@ -81,13 +77,6 @@ export type CallResult =
   | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
   | { readonly kind: 'aborted' };
 
-/** Calls whose answers are matched by the same rule. */
-interface RuleCalls {
-  readonly reply: ReplyRule;
-  /** By id, oldest first. */
-  readonly calls: Map<string, PendingCall>;
-}
-
 /** Memory of a call, without its texts. */
 const CALL_BYTES = 500;
 /** Memory of a client with its first call. The server may not know the client: then it is in no table. */
@@ -98,8 +87,8 @@ export class PendingCalls {
   readonly #max: number;
   readonly #memory: MemoryBudget;
   readonly #running: RunningCalls;
-  /** By the channel of the answer; usually one entry each. */
-  readonly #byChannel = new Map<string, RuleCalls[]>();
+  /** By the channel of the answer, the rule that matches it (usually one), and the id, oldest first. */
+  readonly #byChannel = new Map<string, Map<ReplyRule, Map<string, PendingCall>>>();
   size = 0;
 
   /** Charges its calls to `memory`; `running` lists the calls of all clients. */
@@ -112,9 +101,11 @@ export class PendingCalls {
   /** False when there are too many, there is no memory for it, or another call waits for the same answer. */
   add(pending: PendingCall): boolean {
     if (this.size >= this.#max) return false;
-    const { calls } = this.#callsOfRule(pending);
-    if (calls.has(pending.id) || !this.#memory.take('names', this.#bytesOf(pending))) return false;
-    calls.set(pending.id, pending);
+    const { channel, id, call } = pending;
+    const byRule = this.#byChannel.get(channel) ?? new Map<ReplyRule, Map<string, PendingCall>>();
+    const calls = byRule.get(call.reply) ?? new Map<string, PendingCall>();
+    if (calls.has(id) || !this.#memory.take('names', this.#bytesOf(pending))) return false;
+    this.#byChannel.set(channel, byRule.set(call.reply, calls.set(id, pending)));
     this.#running.add(pending);
     this.size += 1;
     return true;
@@ -123,7 +114,7 @@ export class PendingCalls {
   /** The call that `message` answers or acknowledges. It stays pending until `take`. */
   find(message: BayeuxMessage): PendingCall | undefined {
     if (this.size === 0) return undefined;
-    for (const { reply, calls } of this.#byChannel.get(message.channel) ?? []) {
+    for (const [reply, calls] of this.#byChannel.get(message.channel) ?? []) {
       const id = readReplyId(reply, message);
       const pending = id === undefined ? undefined : calls.get(id);
       if (pending !== undefined) return pending;
@@ -133,27 +124,28 @@ export class PendingCalls {
 
   /** Removes a call; false if it was removed already. */
   take(pending: PendingCall): boolean {
-    const ofChannel = this.#byChannel.get(pending.channel);
-    const ofRule = ofChannel?.find(({ calls }) => calls.get(pending.id) === pending);
-    if (ofRule === undefined) return false;
-    ofRule.calls.delete(pending.id);
+    const { channel, id, call } = pending;
+    const byRule = this.#byChannel.get(channel);
+    const calls = byRule?.get(call.reply);
+    if (calls?.get(id) !== pending) return false;
+    calls.delete(id);
     this.#running.delete(pending);
     this.size -= 1;
     this.#memory.giveBack('names', this.#bytesOf(pending));
     // The default rules have few channels, but a rule may match any number.
-    if (ofChannel?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
+    if (calls.size === 0) byRule?.delete(call.reply);
+    if (byRule?.size === 0) this.#byChannel.delete(channel);
     return true;
   }
 
-  /** Removes calls that were acknowledged `ackWaitNs` ago, or that began `timeoutNs` ago and were not acknowledged. */
-  takeExpired(nowNs: number, ackWaitNs: number, timeoutNs: number): PendingCall[] {
-    return this.#takeWhere(({ ackedNs, beganNs }) =>
-      ackedNs > 0 ? nowNs - ackedNs >= ackWaitNs : nowNs - beganNs >= timeoutNs,
-    );
-  }
-
-  takeAll(): PendingCall[] {
-    return this.#takeWhere(() => true);
+  /** Removes and returns the calls that `isWanted` accepts. */
+  takeAll(isWanted: (pending: PendingCall) => boolean = () => true): PendingCall[] {
+    const taken: PendingCall[] = [];
+    for (const byRule of this.#byChannel.values()) {
+      for (const calls of byRule.values()) taken.push(...[...calls.values()].filter(isWanted));
+    }
+    for (const pending of taken) this.take(pending);
+    return taken;
   }
 
   /** Its memory while there are `size` other calls. */
@@ -161,29 +153,10 @@ export class PendingCalls {
     const ofClient = this.size === 0 ? CLIENT_BYTES : 0;
     return ofClient + CALL_BYTES + call.name.length + id.length + channel.length;
   }
-
-  #takeWhere(isWanted: (pending: PendingCall) => boolean): PendingCall[] {
-    const taken: PendingCall[] = [];
-    for (const ofChannel of this.#byChannel.values()) {
-      for (const { calls } of ofChannel) taken.push(...[...calls.values()].filter(isWanted));
-    }
-    for (const pending of taken) this.take(pending);
-    return taken;
-  }
-
-  #callsOfRule({ channel, call: { reply } }: PendingCall): RuleCalls {
-    const ofChannel = this.#byChannel.get(channel) ?? [];
-    this.#byChannel.set(channel, ofChannel);
-    const present = ofChannel.find((candidate) => candidate.reply === reply);
-    if (present !== undefined) return present;
-    const ofRule = { reply, calls: new Map<string, PendingCall>() };
-    ofChannel.push(ofRule);
-    return ofRule;
-  }
 }
 
 export function describeEndedCall(
-  { call, beganNs, source }: PendingCall,
+  { call, beganNs, source, remoteAddress }: PendingCall,
   result: CallResult,
   endedNs: number,
   session: CallSession | undefined,
@@ -206,7 +179,7 @@ export function describeEndedCall(
     clientWaitNs: 0,
     requestBytes: undefined,
     responseBytes: undefined,
-    remoteAddress: source.remoteAddress,
+    remoteAddress,
     session,
     traceparent: source.traceparent,
     ownTraceparent: undefined,

@@ -15,7 +15,7 @@ import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
-import type { SlowOutcome } from '../record/call-totals.ts';
+import { classifyOutcome } from '../record/call-totals.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { Session } from '../sessions/session.ts';
 import { BayeuxClient, type CallResult, describeEndedCall, type PendingCall, PendingCalls } from './bayeux-client.ts';
@@ -24,13 +24,17 @@ import type { CometMetrics } from './comet-metrics.ts';
 /** A client that is not back on another WebSocket by then has left. */
 const LEFT_AFTER_NS = 10 * NS_PER_S;
 
-export interface BayeuxClientsParts {
+/** What all applications share. */
+export interface ClientServices {
   readonly clock: Clock;
-  readonly application: RecordedApplication;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
-  /** The budget for the names of monitored objects and of pending calls. */
+  /** The budget for kept bodies and messages, and for the names of monitored objects and of pending calls. */
   readonly memory: MemoryBudget;
+}
+
+export interface BayeuxClientsParts extends ClientServices {
+  readonly application: RecordedApplication;
   readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
 }
 
@@ -116,7 +120,11 @@ export class BayeuxClients {
     if (present !== undefined) return present;
     const login: Login = { session, clients: new Set(), hasCookie, goneSinceNs: Number.POSITIVE_INFINITY };
     this.#logins.set(session, login);
-    session.whenEnded(() => this.#endLogin(login));
+    session.whenEnded(() => {
+      this.#logins.delete(session);
+      for (const client of login.clients) this.#remove(client, 'idle');
+      login.clients.clear();
+    });
     return login;
   }
 
@@ -178,7 +186,7 @@ export class BayeuxClients {
     this.#count(pending, session, result, atNs);
     const { observers, application } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
-    const shown = classifyResult(result);
+    const shown = classifyOutcome(result.kind, ended.status);
     // A refusal over Comet is an error, as in the statistics.
     application.callEnded(pending, session, ended, result.kind === 'refused' ? 'error' : shown, shown);
     if (observers.isWanted) observers.tell(ended);
@@ -248,9 +256,10 @@ export class BayeuxClients {
   #sweepCalls(client: BayeuxClient, nowNs: number): void {
     const { ackWaitMs, callTimeoutMs } = this.#parts.config.comet;
     const isGone = nowNs - client.goneSinceNs >= LEFT_AFTER_NS;
-    for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
-      const { isClosed, connectionType } = pending.source;
-      const hasLeft = isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET');
+    const isExpired = ({ ackedNs, beganNs }: PendingCall) =>
+      nowNs - (ackedNs || beganNs) >= (ackedNs > 0 ? ackWaitMs : callTimeoutMs) * NS_PER_MS;
+    for (const pending of client.calls.takeAll(isExpired)) {
+      const hasLeft = pending.source.isClosed && (isGone || pending.connectionType !== 'COMET_WEBSOCKET');
       this.#endUnanswered(client, pending, hasLeft ? 'abandoned' : 'timedOut', nowNs);
     }
   }
@@ -263,12 +272,6 @@ export class BayeuxClients {
       this.#parts.metrics.counts[why] += 1;
       this.callEnded(client, pending, UNANSWERED[why], nowNs);
     }
-  }
-
-  #endLogin(login: Login): void {
-    this.#logins.delete(login.session);
-    for (const client of login.clients) this.#remove(client, 'idle');
-    login.clients.clear();
   }
 
   #remove(client: BayeuxClient, leaving: Leaving): boolean {
@@ -295,30 +298,16 @@ export class BayeuxClients {
 
   #updateLogin(login: Login): void {
     const { session, clients } = login;
-    if (clients.size > 0) login.goneSinceNs = latestGone(clients);
+    if (clients.size > 0) {
+      login.goneSinceNs = Number.NEGATIVE_INFINITY;
+      for (const { goneSinceNs } of clients) login.goneSinceNs = Math.max(login.goneSinceNs, goneSinceNs);
+    }
     // The last client has left. A login that was already gone keeps its earlier moment.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
-    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.application.sessions.back(session);
-    else this.#parts.application.sessions.gone(session, login.goneSinceNs);
+    this.#parts.application.sessions.gone(session, login.goneSinceNs);
   }
 }
 
 function monitoringBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
-}
-
-function latestGone(clients: Iterable<BayeuxClient>): number {
-  let latestNs = Number.NEGATIVE_INFINITY;
-  for (const { goneSinceNs } of clients) {
-    if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
-    latestNs = Math.max(latestNs, goneSinceNs);
-  }
-  return latestNs;
-}
-
-function classifyResult(result: CallResult): SlowOutcome {
-  if (result.kind === 'failed') return 'unanswered';
-  if (result.kind === 'aborted') return 'aborted';
-  if (result.kind === 'refused') return 'client_error';
-  return result.status >= 500 ? 'error' : 'ok';
 }

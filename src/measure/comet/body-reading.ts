@@ -1,5 +1,5 @@
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import { type EvictableBodies, KEPT_BODY_BYTES, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
+import { KEPT_BODY_BYTES, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { decodeContent } from '../../protocol/http1/content-coding.ts';
@@ -28,7 +28,6 @@ export interface BodyReadingParts {
 export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
-  readonly #bodies: EvictableBodies;
   readonly #config: CometApplication['config'];
   /** Whole: the body is complete, and `step` has not begun to read it. */
   state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
@@ -42,7 +41,6 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     this.#parts = parts;
     const { bodies, config } = parts.application;
     this.#kept = new KeptBytes(config.maxBodyBytes, bodies, this);
-    this.#bodies = bodies;
     this.#config = config;
   }
 
@@ -54,11 +52,11 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   onBytes(bytes: Buffer): void {
     if (this.state !== 'collecting') return;
     if (this.#kept.length + bytes.length > this.#config.maxBodyBytes) {
-      this.#giveUp('body-too-large');
+      this.giveUp('body-too-large');
       return;
     }
     const target = this.#kept.extend(bytes.length, bytes.length);
-    if (target === undefined) this.#giveUp('budget');
+    if (target === undefined) this.giveUp();
     else bytes.copy(target);
   }
 
@@ -94,18 +92,14 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   drop(): void {
     this.state = 'ended';
     this.#kept.release();
-    this.#bodies.giveBack(this.#textBytes);
+    this.#parts.application.bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
     this.#texts = [];
     this.#batches = undefined;
   }
 
   /** Called when an incomplete body's memory is needed, or when there is no time to read a complete one. */
-  giveUp(): void {
-    this.#giveUp(this.state === 'collecting' ? 'budget' : 'time');
-  }
-
-  #giveUp(reason: UnreadReason): void {
+  giveUp(reason: UnreadReason = this.state === 'collecting' ? 'budget' : 'time'): void {
     if (this.state === 'ended') return;
     this.drop();
     this.#parts.onUnread(reason);
@@ -127,7 +121,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     // Text beyond ASCII may take two bytes for each character.
     const textBytes = content.length > text.length ? 2 * text.length : text.length;
     this.#textBytes = KEPT_BODY_BYTES + textBytes + TEXT_BYTES * this.#texts.length;
-    this.#bodies.takeAnyway(this.#textBytes);
+    this.#parts.application.bodies.takeAnyway(this.#textBytes);
     if (this.#texts.length === 0) {
       this.#parts.onUnread('not-bayeux');
       return false;

@@ -1,36 +1,24 @@
-import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import { parsePointer, resolvePointer } from '../../config/rules/json-pointer.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingShare } from '../../limits/reading-share.ts';
 import type { EvictableBodies } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { CometClassifier } from '../classify/comet-classifier.ts';
-import type { CallObservers } from '../record/call-observer.ts';
 import { type Credentials, sanitizeUserName } from '../sessions/credentials.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import type { BayeuxClients } from './bayeux-clients.ts';
-import type { CometMetrics } from './comet-metrics.ts';
+import type { BayeuxClients, ClientServices } from './bayeux-clients.ts';
 
 export type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
 
-/** What all applications share. */
-export interface CometServices {
-  readonly clock: Clock;
+export interface CometServices extends ClientServices {
   readonly credentials: Credentials;
-  readonly metrics: CometMetrics;
-  readonly observers: CallObservers;
-  /** The budget for kept bodies and messages. */
-  readonly memory: MemoryBudget;
   /** Receives what is read; undefined in a serving sidecar. */
   readonly listener: CometListener | undefined;
 }
 
-/** Options of reading, from the configuration. A reload may replace them at any moment, so keep no copies. */
-type CometReadingOptions = Readonly<ReturnType<typeof createReadingOptions>>;
-
-export interface CometApplication extends CometReadingOptions, CometServices {
+/** With options from the configuration. A reload may replace them at any moment, so keep no copies. */
+export interface CometApplication extends Readonly<ReturnType<typeof createReadingOptions>>, CometServices {
   readonly name: string;
   readonly sessions: SessionTable;
   readonly clients: BayeuxClients;
@@ -60,21 +48,4 @@ export interface CometListener {
   onClientMessage(message: BayeuxMessage, client: object | undefined): void;
   onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void;
   onFailure(): void;
-}
-
-/** Wraps a listener so that its exceptions do not reach the reader. */
-export function shielded(listener: CometListener): CometListener {
-  const attempt = (notify: () => void): void => {
-    try {
-      notify();
-    } catch {
-      // Counted but not shown: the text of an exception may quote the message.
-      listener.onFailure();
-    }
-  };
-  return {
-    onClientMessage: (message, client) => attempt(() => listener.onClientMessage(message, client)),
-    onUpstreamMessage: (message, client) => attempt(() => listener.onUpstreamMessage(message, client)),
-    onFailure: () => listener.onFailure(),
-  };
 }

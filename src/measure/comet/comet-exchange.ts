@@ -61,18 +61,12 @@ export class CometExchange {
       cookieToken,
     });
     exchange.wantsResponse = true;
-    if (request.method === 'POST') this.#collectRequest(exchange, request);
-    else if (request.method === 'GET') this.#takeQuery(exchange, request);
-  }
-
-  #collectRequest(exchange: Exchange, request: RequestHead): void {
-    const { beganNs } = exchange;
-    const type = copied(request.field('content-type'));
-    const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
-      selectRequestTexts(type, body),
-    );
-    this.#request = reading;
-    exchange.requestObserver = reading;
+    if (request.method === 'POST') {
+      const type = copied(request.field('content-type'));
+      const coding = copied(request.field('content-encoding'));
+      this.#request = this.#readingOf(coding, beganNs, (body) => selectRequestTexts(type, body));
+      exchange.requestObserver = this.#request;
+    } else if (request.method === 'GET') this.#takeQuery(exchange, request);
   }
 
   #takeQuery({ beganNs }: Exchange, request: RequestHead): void {
@@ -187,19 +181,16 @@ export class CometExchange {
     else if (this.#response?.state === 'collecting') this.#response.drop();
     // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
     if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
-    const { endedNs } = exchange;
+    const { endedNs, status } = exchange;
     reading.runAfter(this.#clientKey, () => {
-      this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
+      // Of this request's calls without an answer in its response. They stay pending if the client left or the response
+      // was not understood: another exchange may bring the answer.
+      let unanswered: CallResult | undefined;
+      if (ending.kind === 'failed') unanswered = { kind: 'failed', code: ending.failure.code };
+      else if (ending.kind === 'completed' && !this.#isUnderstood && status >= 400)
+        unanswered = { kind: 'answered', status };
+      this.#conversation.onClosed(endedNs, unanswered);
     });
-  }
-
-  /** The result of this request's calls without an answer in its response; undefined leaves them pending. */
-  #resultOfUnanswered({ status }: Exchange, ending: Ending): CallResult | undefined {
-    if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
-    // They stay pending if the client left or the response was not understood: another exchange may bring the answer.
-    return ending.kind === 'completed' && !this.#isUnderstood && status >= 400
-      ? { kind: 'answered', status }
-      : undefined;
   }
 }
 

@@ -16,7 +16,6 @@ import {
   type CometConfig,
   type CometServices,
   createReadingOptions,
-  shielded,
 } from './comet-application.ts';
 import { CometExchange } from './comet-exchange.ts';
 import { FormLogin } from './form-login.ts';
@@ -38,7 +37,7 @@ export class CometReader {
 
   /** Throws `D2S_ERR_CONFIG` for an unusable rule in `comet.rules`. */
   constructor(config: CometConfig, applications: readonly RecordedApplication[], services: CometServices) {
-    const { clock, observers, memory, listener } = services;
+    const { clock, observers, memory } = services;
     this.#routes = createRoutes(config);
     this.#userField = config.sessions.formLogin.userField;
     this.#reading = new ReadingShare({ clock, onFailure: (cause) => observers.onFailure(cause) });
@@ -48,7 +47,6 @@ export class CometReader {
       reading: this.#reading,
       bodies: new EvictableBodies(memory),
       frameRate: new FrameRate(clock, FRAMES),
-      listener: listener && shielded(listener),
     };
     this.#applications = new Map(
       applications.map((application) => {

@@ -23,6 +23,7 @@ const BY_SERVICE = 'said:';
 
 export class Conversation {
   readonly #application: CometApplication;
+  readonly #speaker: Speaker;
   readonly #source: CallSource;
   readonly #registration: Registration;
   readonly #requests: PendingRequests;
@@ -40,8 +41,8 @@ export class Conversation {
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
     this.#requests = new PendingRequests(application.memory);
-    const { connectionType, remoteAddress, traceparent } = speaker;
-    this.#source = { application: application.name, connectionType, remoteAddress, traceparent, isClosed: false };
+    this.#speaker = speaker;
+    this.#source = { application: application.name, traceparent: speaker.traceparent, isClosed: false };
     this.#registration = new Registration(application, speaker);
   }
 
@@ -49,13 +50,27 @@ export class Conversation {
     this.#application.metrics.counts.clientMessages += messages.length;
     for (const message of messages) {
       this.#onClientMessage(message, atNs);
-      this.#application.listener?.onClientMessage(message, this.#registration.current);
+      this.#tell('onClientMessage', message);
+    }
+  }
+
+  #tell(event: 'onClientMessage' | 'onUpstreamMessage', message: BayeuxMessage): void {
+    const { listener } = this.#application;
+    if (listener === undefined) return;
+    try {
+      listener[event](message, this.#registration.current);
+    } catch {
+      // Counted but not shown: the text of an exception may quote the message.
+      listener.onFailure();
     }
   }
 
   #onClientMessage(message: BayeuxMessage, atNs: number): void {
     if (message.channel === '/meta/handshake') {
-      this.#onHandshake(message, atNs);
+      this.#application.metrics.handshakeRequested(atNs);
+      const userName = this.#application.userOf(message);
+      const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
+      this.#addRequest(message, { kind: 'handshake', requestedNs: atNs, userName, offersWebSocket });
       return;
     }
     const client = this.#registration.clientOf(message, atNs);
@@ -77,13 +92,6 @@ export class Conversation {
       default:
         if (!message.channel.startsWith('/meta/')) this.#onPublish(client, message, atNs);
     }
-  }
-
-  #onHandshake(message: BayeuxMessage, requestedNs: number): void {
-    this.#application.metrics.handshakeRequested(requestedNs);
-    const userName = this.#application.userOf(message);
-    const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
-    this.#addRequest(message, { kind: 'handshake', requestedNs, userName, offersWebSocket });
   }
 
   #onConnect(client: BayeuxClient, atNs: number): void {
@@ -123,29 +131,26 @@ export class Conversation {
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
-      const { connectionType, remoteAddress } = this.#source;
-      this.#beginCall(client, {
+      const { connectionType, remoteAddress } = this.#speaker;
+      const pending: PendingCall = {
         ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
         ...{ beganNs: atNs, session, ackedNs: 0, threadDump: undefined },
         place: -1,
         clientWaitAt: () => 0,
-      });
+      };
+      if (!client.calls.add(pending)) {
+        this.#application.metrics.untracked.calls += 1;
+        return;
+      }
+      if (!client.isKnown) this.#unconfirmed.add(client);
+      session?.callBegan(atNs);
+      if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
       return;
     }
     const monitorings = new Map([[`${BY_SERVICE}${meaning.name}`, meaning.name]]);
     if (message.id !== undefined) this.#addRequest(message, { kind: meaning.action, client, monitorings });
     // Without an id a refusal could not be matched, so it takes effect at once.
     else this.#apply(meaning.action, client, monitorings);
-  }
-
-  #beginCall(client: BayeuxClient, pending: PendingCall): void {
-    if (!client.calls.add(pending)) {
-      this.#application.metrics.untracked.calls += 1;
-      return;
-    }
-    if (!client.isKnown) this.#unconfirmed.add(client);
-    pending.session?.callBegan(pending.beganNs);
-    if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
   }
 
   #addRequest(message: BayeuxMessage, request: PendingRequest): void {
@@ -165,7 +170,7 @@ export class Conversation {
       if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
       else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
-      this.#application.listener?.onUpstreamMessage(message, this.#registration.current);
+      this.#tell('onUpstreamMessage', message);
     }
   }
 
@@ -175,13 +180,20 @@ export class Conversation {
     this.#connectReply = undefined;
     this.#hasDelivery = false;
     // Handled last, whatever its position: the other messages decide how the hold ended.
-    if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
+    if (reply === undefined) return;
+    const client = this.#hold?.client ?? this.#registration.current;
+    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
+    if (client === undefined) return;
+    takeAdvice(client, reply);
+    client.lastConnectedNs = atNs;
+    if (reply.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
+    else this.#registration.endIfUnknown(reply, client);
   }
 
   #onMetaReply(message: BayeuxMessage, atNs: number): void {
     const request = this.#requests.take(message);
     if (request === undefined) {
-      this.#registration.isUnknown(message, this.#registration.current);
+      this.#registration.endIfUnknown(message, this.#registration.current);
     } else if (request.kind === 'handshake') {
       this.#onHandshakeReply(message, request, atNs);
     } else if (message.successful === true) {
@@ -189,7 +201,7 @@ export class Conversation {
       if (request.kind === 'disconnect') this.#application.clients.end(request.client);
       else this.#apply(request.kind, request.client, request.monitorings);
     } else {
-      this.#registration.isUnknown(message, request.client);
+      this.#registration.endIfUnknown(message, request.client);
     }
   }
 
@@ -206,16 +218,6 @@ export class Conversation {
     this.#application.metrics.counts.accepted += 1;
     this.#registration.handshaken({ ...message, clientId }, request, atNs);
     takeAdvice(this.#registration.current, message);
-  }
-
-  #onConnectReply(message: BayeuxMessage, hasDelivery: boolean, atNs: number): void {
-    const client = this.#hold?.client ?? this.#registration.current;
-    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
-    if (client === undefined) return;
-    takeAdvice(client, message);
-    client.lastConnectedNs = atNs;
-    if (message.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
-    else this.#registration.isUnknown(message, client);
   }
 
   /** True for a delivery, false for an acknowledgement. */
@@ -237,8 +239,12 @@ export class Conversation {
 
   #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
-      this.#endCall(client, pending, describeRefusal(parseErrorCode(message.error)), atNs);
-      this.#registration.isUnknown(message, client);
+      const code = parseErrorCode(message.error);
+      // An error in any case. Codes 400 to 499 create no name, since any client can provoke them.
+      const isClientError = code !== undefined && code >= 400 && code < 500;
+      const kind = isClientError ? 'refused' : 'answered';
+      this.#endCall(client, pending, { kind, status: isClientError ? code : 500 }, atNs);
+      this.#registration.endIfUnknown(message, client);
       return;
     }
     this.#registration.confirm(client, 'activity', atNs);
@@ -253,7 +259,7 @@ export class Conversation {
   #onAcknowledged(client: BayeuxClient | undefined, message: BayeuxMessage, atNs: number): void {
     const request = this.#requests.take(message);
     if (message.successful !== true) {
-      this.#registration.isUnknown(message, client);
+      this.#registration.endIfUnknown(message, client);
       return;
     }
     if (client !== undefined) this.#registration.confirm(client, 'activity', atNs);
@@ -299,13 +305,6 @@ export class Conversation {
   }
 }
 
-function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage): void {
-  if (client !== undefined && advice?.intervalMs !== undefined)
-    client.adviceIntervalMs = Math.max(0, advice.intervalMs);
-}
-
-/** An error in any case. Codes 400 to 499 create no name, since any client can provoke them. */
-function describeRefusal(code: number | undefined): CallResult {
-  const isClientError = code !== undefined && code >= 400 && code < 500;
-  return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
+function takeAdvice(client: BayeuxClient | undefined, { adviceIntervalMs }: BayeuxMessage): void {
+  if (client !== undefined && adviceIntervalMs !== undefined) client.adviceIntervalMs = Math.max(0, adviceIntervalMs);
 }

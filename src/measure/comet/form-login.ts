@@ -1,5 +1,5 @@
 import { KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
-import { readParameters } from '../../protocol/bayeux/parameters.ts';
+import { readParameters } from '../../protocol/bayeux/request-body.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { sanitizeUserName } from '../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
@@ -19,7 +19,6 @@ export class FormLogin implements Unfinished {
   #isWhole = false;
   #isGivenUp = false;
   #setCookieToken: string | undefined;
-  #userName: string | null = null;
 
   constructor(application: CometApplication, userField: string, exchange: Exchange, request: RequestHead) {
     this.#application = application;
@@ -38,19 +37,15 @@ export class FormLogin implements Unfinished {
   #collect(bytes: Buffer): void {
     if (this.#isGivenUp) return;
     if (this.#form.length + bytes.length > MAX_FORM_BYTES) {
-      this.#giveUp('body-too-large');
+      this.giveUp('body-too-large');
       return;
     }
     const target = this.#form.extend(bytes.length, bytes.length);
-    if (target === undefined) this.#giveUp('budget');
+    if (target === undefined) this.giveUp();
     else bytes.copy(target);
   }
 
-  giveUp(): void {
-    this.#giveUp('budget');
-  }
-
-  #giveUp(reason: 'body-too-large' | 'budget'): void {
+  giveUp(reason: 'body-too-large' | 'budget' = 'budget'): void {
     this.#isGivenUp = true;
     this.#form.release();
     this.#application.metrics.passedUnread(reason);
@@ -74,17 +69,22 @@ export class FormLogin implements Unfinished {
 
   #loggedIn(exchange: Exchange, key: string): void {
     const { durationNs, endedNs } = exchange;
-    this.#userName = this.#readUserName();
     const { sessions, clients } = this.#application;
-    const present = this.#presentSession(key, endedNs);
+    let userName: string | null = null;
+    if (this.#isWhole && !this.#isGivenUp) {
+      const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
+      // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
+      if (user !== undefined && user !== '') userName = sanitizeUserName(Buffer.from(user, 'utf8').toString('utf8'));
+    }
+    const present = this.#presentSession(key, userName, endedNs);
     if (present !== undefined) {
       sessions.addToken(present, key);
-      sessions.name(present, this.#userName, 'verified');
+      sessions.name(present, userName, 'verified');
       present.touch(endedNs);
       return;
     }
     const session = sessions.begin(key, key, {
-      userName: this.#userName,
+      userName,
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: exchange.client.remoteAddress,
       atNs: endedNs,
@@ -93,21 +93,14 @@ export class FormLogin implements Unfinished {
     if (session !== undefined) clients.login(session, true);
   }
 
-  #readUserName(): string | null {
-    if (!this.#isWhole || this.#isGivenUp) return null;
-    const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
-    // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
-    return user === undefined || user === '' ? null : sanitizeUserName(Buffer.from(user, 'utf8').toString('utf8'));
-  }
-
   /** The cookie's session. It ends if it has another user's verified name: each login has its own session. */
-  #presentSession(key: string, atNs: number) {
+  #presentSession(key: string, userName: string | null, atNs: number) {
     const { sessions } = this.#application;
     const present =
       (this.#cookieToken === undefined ? undefined : sessions.recognise(this.#cookieToken, atNs)) ??
       sessions.join(key, key, atNs);
-    if (present === undefined || present.userName === null || this.#userName === null) return present;
-    if (present.userName === this.#userName || !present.isVerified) return present;
+    if (present === undefined || present.userName === null || userName === null) return present;
+    if (present.userName === userName || !present.isVerified) return present;
     sessions.end(present);
     return undefined;
   }

@@ -7,8 +7,9 @@ import type { BayeuxClient, CallSource, Handshake } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
 
 /** What HTTP says about the sender of the messages. */
-export interface Speaker extends Omit<CallSource, 'application' | 'isClosed'> {
+export interface Speaker extends Pick<CallSource, 'traceparent'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
+  readonly remoteAddress: string;
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;
@@ -81,12 +82,11 @@ export class Registration {
     else if (client.isKnown) this.#bind(client);
   }
 
-  /** Whether `reply` says that the server no longer knows the client. If so, the client ends. */
-  isUnknown({ error }: BayeuxMessage, client: BayeuxClient | undefined): boolean {
-    if (!isUnknownClient(error)) return false;
+  /** Ends the client if the reply says that the server no longer knows it. */
+  endIfUnknown({ error }: BayeuxMessage, client: BayeuxClient | undefined): void {
+    if (!isUnknownClient(error)) return;
     this.#application.metrics.counts.unknownClients += 1;
     if (client !== undefined) this.#application.clients.end(client);
-    return true;
   }
 
   closed(atNs: number): void {
@@ -121,8 +121,9 @@ export class Registration {
   #sessionOf(client: BayeuxClient, start: Start): Session | undefined {
     const { sessions } = this.#application;
     const { cookieToken, connectionType, remoteAddress } = this.#speaker;
-    const userName = this.#stated.userName ?? start.userName;
-    const proof = this.#proofOf(start);
+    const stated = this.statedByServer ?? this.#speaker.stated;
+    const userName = stated.userName ?? start.userName;
+    const proof = this.#proofOf(stated, start);
     const key = this.setCookieToken ?? cookieToken ?? client.token;
     const present =
       (cookieToken === undefined ? undefined : sessions.recognise(cookieToken, start.atNs)) ??
@@ -134,13 +135,9 @@ export class Registration {
     return session;
   }
 
-  get #stated(): StatedName {
-    return this.statedByServer ?? this.#speaker.stated;
-  }
-
   /** What verifies a name that came with a handshake or, for an adopted client, with its first message. */
-  #proofOf({ userName, atNs, isAdopted }: Start): NameProof {
-    const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#stated;
+  #proofOf(stated: StatedName, { userName, atNs, isAdopted }: Start): NameProof {
+    const { isVerified, isAlone, credentialToken, userName: byHttp } = stated;
     if (isVerified) return 'verified';
     if (credentialToken === undefined) return isAlone && !isAdopted ? 'verified' : { credentialToken };
     // The credential names nobody, and the server may have checked only that: nothing verifies the handshake's name.

@@ -106,10 +106,10 @@ class CallsHistory {
   constructor(prefix: 'rpc' | 'sba', calls: CallStatistics) {
     this.#prefix = prefix;
     this.#calls = calls;
-    const { timers, meters } = calls.metrics();
-    this.#count = createIncrease(() => timers.get(prefix)?.count ?? 0);
-    this.#errors = createIncrease(() => meters.get(`${prefix}.errors`)?.count ?? 0);
-    this.#durations = calls.openSteps();
+    const { timer, errors } = calls.total;
+    this.#count = createIncrease(() => timer.count);
+    this.#errors = createIncrease(() => errors.count);
+    this.#durations = timer.openSteps();
     this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
     this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
     this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
@@ -122,7 +122,9 @@ class CallsHistory {
     if (seq % STEPS_PER_SPARK_POINT === 0) this.#answeredByName.take(this.#answered());
     this.#endedByName.take(this.#ended());
     this.#failedByName.take(this.#failed());
-    this.worst = this.#findWorst();
+    const { name, count: failed = 0 } = this.#failedByName.largest ?? {};
+    const ended = sumOf(this.#endedByName.increasesOf(name ?? ''));
+    this.worst = name === undefined ? undefined : { kind: this.#prefix, name, failed, ended };
     const step = this.#durations.take();
     const [count, errors] = [this.#count(), this.#errors()];
     if (step.count === 0) return { count, errors, p50: null, p95: null, p99: null };
@@ -133,19 +135,12 @@ class CallsHistory {
     return this.#answeredByName.increasesOf(name);
   }
 
-  #findWorst(): WorstCallOfKind | undefined {
-    const { name, count: failed } = this.#failedByName.largest ?? {};
-    if (name === undefined || failed === undefined) return undefined;
-    return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
-  }
-
   *#countsOf(read: (counts: CallCounts, name: string) => number): Generator<NameCount> {
     for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
   }
 
   #answered(): Generator<NameCount> {
-    const { timers } = this.#calls.metrics();
-    return this.#countsOf((_, name) => timers.get(`${this.#prefix}.${name}`)?.count ?? 0);
+    return this.#countsOf((_, name) => this.#calls.countOf(name).count);
   }
 
   #ended(): Generator<NameCount> {
@@ -173,6 +168,7 @@ export class ApplicationHistory {
   /** The running minute: its number since 1970, and its steps. */
   #minute: number;
   #minutePoints: HistoryPoint[] = [];
+  /** Medians of the steps' p95 of RPCs, in seconds: of the last minute, and of the hour before. Null with too few steps. */
   p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
   /** `earlier`: of an earlier process, oldest first. */
@@ -185,8 +181,8 @@ export class ApplicationHistory {
     this.earlierSeq = this.#points.length;
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
     this.minutes = new MinuteRecord(statistics, earlier);
-    const { meters } = statistics.object.metrics();
-    this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
+    const { newValues } = statistics.object.total;
+    this.#values = createIncrease(() => newValues.count);
     this.#sessions = sessions;
     this.#created = createIncrease(() => sessions.created.count);
     this.#times = {
@@ -243,6 +239,7 @@ export class ApplicationHistory {
     return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
   }
 
+  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
   lineOf(kind: 'rpc' | 'sba', name: string): readonly number[] {
     return this.#calls[kind].lineOf(name);
   }

@@ -11,7 +11,6 @@ import {
   type HistoryApplication,
   type HistoryPoint,
   type SharedPoint,
-  type WorstCallOfKind,
 } from './application-history.ts';
 import { JvmHistory } from './jvm-history.ts';
 import { type Mark, type MarkKind, type MarkSources, Marks } from './marks.ts';
@@ -28,7 +27,11 @@ import {
 
 export interface HistorySources extends MarkSources {
   readonly applications: readonly HistoryApplication[];
-  readonly own: OwnCounts;
+  readonly own: {
+    readonly aborted: CallsOfKinds;
+    readonly unanswered: CallsOfKinds;
+    readonly comet: { readonly holds: { readonly now: number } };
+  };
   /** Counters whose increase the page shows. */
   readonly counters: ReadCounters;
   readonly isRestored: boolean;
@@ -44,12 +47,6 @@ export interface Earlier {
 /** Steps end this long after a multiple of 5 s by the wall clock, so that minutes end after its minutes. */
 const STEP_DELAY_MS = 10;
 const STEP_MS = STEP_SECONDS * MS_PER_S;
-
-interface OwnCounts {
-  readonly aborted: CallsOfKinds;
-  readonly unanswered: CallsOfKinds;
-  readonly comet: { readonly holds: { readonly now: number } };
-}
 
 type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
 
@@ -133,17 +130,12 @@ export class History {
     return this.#marks.dropped;
   }
 
+  of(application: string): ApplicationHistory | undefined {
+    return this.#applications.get(application);
+  }
+
   recentCounts(): ReadonlyMap<string, RecentCount> {
     return this.#recent.read();
-  }
-
-  worstCallOf(application: string): WorstCallOfKind | undefined {
-    return this.#applications.get(application)?.worstCall;
-  }
-
-  /** Medians of the steps' p95 of RPCs, in seconds: of the last minute, and of the hour before. Null with too few steps. */
-  p95Of(application: string): { readonly now: number | null; readonly usual: number | null } {
-    return this.#applications.get(application)?.p95 ?? { now: null, usual: null };
   }
 
   /** Share of the last minute that collectors took, from 0 to 1; null if no JVM is read. */
@@ -191,11 +183,6 @@ export class History {
   get minutes(): { readonly bytes: number; readonly dropped: number } {
     const records = [...this.#applications.values()].map(({ minutes }) => minutes);
     return { bytes: sumOf(records.map(({ bytes }) => bytes)), dropped: sumOf(records.map(({ dropped }) => dropped)) };
-  }
-
-  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
-  lineOf(application: string, kind: 'rpc' | 'sba', name: string): readonly number[] {
-    return this.#applications.get(application)?.lineOf(kind, name) ?? [];
   }
 }
 

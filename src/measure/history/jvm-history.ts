@@ -15,28 +15,20 @@ export class JvmHistory {
   sample(state: JvmState) {
     const { server, reading } = state.kind === 'available' ? state : {};
     const before = this.#pausesMs;
-    this.#pausesMs = reading && sumOfPauses(reading);
+    const pauses = Array.from(reading?.collectors ?? []).filter(([name]) => !CONCURRENT.test(name));
+    const now = sumOfKnown(pauses.map(([, { timeMs }]) => timeMs));
+    this.#pausesMs = now;
     return {
       heapUsed: (reading?.memory === 'live' ? reading.heap.used : undefined) ?? null,
       /** Sum of each heap pool's use after its last collection. */
       heapAfterGc: (reading && heapAfterGc(reading)) ?? null,
-      /** Covers only the readings that arrived in the step. */
-      gcPauseMs: pausesBetween(before, this.#pausesMs),
+      /** Covers only the readings that arrived in the step. A smaller sum than before comes from a new JVM. */
+      gcPauseMs: before === undefined || now === undefined ? null : now - (now < before ? 0 : before),
       /** Busy request threads of the connector. */
       busyThreads: server?.connector?.busyThreads ?? null,
       cores: server?.cores ?? null,
     };
   }
-}
-
-/** A smaller sum than before comes from a new JVM, so all of it is new. */
-function pausesBetween(before: number | undefined, now: number | undefined): number | null {
-  if (before === undefined || now === undefined) return null;
-  return now < before ? now : now - before;
-}
-
-function sumOfPauses({ collectors }: JvmReading): number | undefined {
-  return sumOfKnown(Array.from(collectors, ([name, { timeMs }]) => (CONCURRENT.test(name) ? undefined : timeMs)));
 }
 
 /** Some sources know only the heap after the last collection. */

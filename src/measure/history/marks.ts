@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
-import type { JvmReading } from '../../jvm/jvm-source.ts';
 import type { Upstream } from '../../proxy/upstream/upstream.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 
@@ -105,11 +104,8 @@ export class Marks {
     }
     this.#jvm = 'available';
     if (before === 'unavailable') this.#back('jvmBack', 'The JVM can be read.', state.sinceEpochMs, this.#jvmOutage);
-    this.#checkRestart(state.reading);
-  }
-
-  /** Detects a restart by counters that have fallen, since no source says when its JVM started. */
-  #checkRestart({ classes, collectors }: JvmReading): void {
+    const { classes, collectors } = state.reading;
+    // Detects a restart by counters that have fallen, since no source says when its JVM started.
     const loadedClasses = classes.loaded ?? 0;
     const collections = [...collectors.values()].reduce((sum, { count = 0 }) => sum + count, 0);
     const hasRestarted = loadedClasses < this.#loadedClasses || collections < this.#collections;

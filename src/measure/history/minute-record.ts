@@ -80,7 +80,7 @@ export class MinuteRecord {
     const kinds = {
       rpc: collectRows(rpc.countsByName, (calls) => encode(calls.minute.take())),
       sba: collectRows(sba.countsByName, (calls) => encode(calls.minute.take())),
-      object: collectRows(object.objects, (values) => encodeValues(values.minute.take())),
+      object: collectRows(object.objects, (object) => encodeValues(object.takeMinute())),
     };
     const taken = { ...minute, kinds };
     this.#keep(taken);
@@ -100,15 +100,16 @@ export class MinuteRecord {
   /** Each kept minute, oldest first, also those in which the name did nothing, and then `running`, which has not ended. */
   of(kind: NameKind, name: string, running: Pick<Minute, 'epochMs' | 'seconds'>): NameMinute[] {
     const ended = this.#minutes.map(({ epochMs, seconds, kinds }) => {
-      const row = readRow(kinds[kind], name);
+      const { names, ends, cells } = kinds[kind];
+      const at = names.indexOf(name);
+      const row = at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
       return { epochMs, seconds, ...describe(kind, row) };
     });
-    return [...ended, { ...running, ...describe(kind, this.#readRunning(kind, name)) }];
-  }
-
-  #readRunning(kind: NameKind, name: string): readonly number[] {
-    if (kind === 'object') return encodeValues(this.#sources.object.objects.get(name)?.minute.count ?? 0);
-    return encode(this.#sources[kind].countsByName.get(name)?.minute.read());
+    const row =
+      kind === 'object'
+        ? encodeValues(this.#sources.object.objects.get(name)?.minuteValues ?? 0)
+        : encode(this.#sources[kind].countsByName.get(name)?.minute.read());
+    return [...ended, { ...running, ...describe(kind, row) }];
   }
 
   #dropOldest(): void {
@@ -142,11 +143,6 @@ function encode(reading: MinuteReading | undefined): readonly number[] {
 
 function encodeValues(values: number): readonly number[] {
   return values === 0 ? [] : [values];
-}
-
-function readRow({ names, ends, cells }: NameRows, name: string): readonly number[] {
-  const at = names.indexOf(name);
-  return at < 0 ? [] : Array.from(cells.subarray(ends[at - 1] ?? 0, ends[at]));
 }
 
 function describe(kind: NameKind, row: readonly number[]): Omit<NameMinute, 'epochMs' | 'seconds'> {

@@ -11,7 +11,7 @@ import {
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import { CALL_BOUNDS } from '../../metrics/duration-buckets.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
-import { allowanceUsedOf, type CallTargets } from './call-targets.ts';
+import { allowanceUsedOf } from './call-targets.ts';
 import type { CallTotals } from './call-totals.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 import { findHung, hideUnconfirmedName } from './running-calls.ts';
@@ -48,13 +48,13 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly RecordedAp
   counterOfEach(
     'd2_call_target_met_total',
     'Calls of RPCs and SBA RPCs that met a target of calls.targets.',
-    ({ targets }) => readTargets(targets, 'met'),
+    ({ targets }) => targets.readings.map(({ name, met }) => [name, met] as const),
     'target',
   ),
   counterOfEach(
     'd2_call_target_missed_total',
     'Calls that missed a target; those that their clients aborted are in neither.',
-    ({ targets }) => readTargets(targets, 'missed'),
+    ({ targets }) => targets.readings.map(({ name, missed }) => [name, missed] as const),
     'target',
   ),
   gaugeOfEach(
@@ -143,10 +143,6 @@ function ofEach(describe: typeof counter) {
 
 function readKinds({ byKind }: CallTotals, read: (totals: CallTotals['byKind']['rpc']) => MetricValues): MetricValues {
   return Object.entries(byKind).map(([kind, totals]) => [kind, read(totals)] as const);
-}
-
-function readTargets({ readings }: CallTargets, key: 'met' | 'missed'): MetricValues {
-  return readings.map((target) => [target.name, target[key]] as const);
 }
 
 /** For metrics of both kinds of calls, with the label `kind` and those that `read` adds. */

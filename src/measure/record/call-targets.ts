@@ -42,8 +42,8 @@ export function allowanceUsedOf({ share, month: { met, missed } }: Pick<CountedT
 /** Counts RPCs and SBA RPCs by their targets. A call counts for each target that its name matches. */
 export class CallTargets {
   readonly #clock: Pick<Clock, 'epochMs'>;
-  #minute: number;
-  #month: number;
+  #minute = -1;
+  #month = 0;
   #list: readonly Counted[] = [];
   #byName: ReadonlyMap<string, Counted> = new Map();
   /** Targets of names that begin so, and the lengths of these beginnings: few, whatever the number of targets. */
@@ -52,9 +52,6 @@ export class CallTargets {
 
   constructor(clock: Pick<Clock, 'epochMs'>) {
     this.#clock = clock;
-    const epochMs = clock.epochMs();
-    this.#minute = minuteOf(epochMs);
-    this.#month = monthOf(epochMs);
   }
 
   /** Targets that stay, by their name, keep their counts and their object; one that comes back begins at 0. */
@@ -115,9 +112,11 @@ export class CallTargets {
   /** Begins a minute, and a month, when the clock has. */
   #turn(): void {
     const epochMs = this.#clock.epochMs();
-    const minute = minuteOf(epochMs);
+    const minute = Math.floor(epochMs / MS_PER_MINUTE);
     if (minute === this.#minute) return;
-    const month = monthOf(epochMs);
+    const date = new Date(epochMs);
+    // Since the year 0, in UTC.
+    const month = 12 * date.getUTCFullYear() + date.getUTCMonth();
     for (const target of this.#list) {
       if (month !== this.#month) target.month = noCalls();
       const { hour } = target;
@@ -127,16 +126,6 @@ export class CallTargets {
     this.#minute = minute;
     this.#month = month;
   }
-}
-
-function minuteOf(epochMs: number): number {
-  return Math.floor(epochMs / MS_PER_MINUTE);
-}
-
-/** Months since the year 0, in UTC. */
-function monthOf(epochMs: number): number {
-  const date = new Date(epochMs);
-  return 12 * date.getUTCFullYear() + date.getUTCMonth();
 }
 
 /** `tookNs`: infinite for a call that was not answered below 400. */

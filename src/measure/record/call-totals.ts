@@ -6,18 +6,17 @@ import type { EndedCall } from './call-observer.ts';
 /** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
 export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
-export type CallTimes = Pick<EndedCall, 'beganNs' | 'endedNs' | 'durationNs' | 'clientWaitNs' | 'firstByteNs'>;
+type EndingKind = 'completed' | 'answered' | 'refused' | 'failed' | 'cancelled' | 'aborted';
 
-/** Times of the calls of one kind since the start of the process. */
-class KindTotals {
-  clientWaitNs = 0;
-  /** From the head to the first byte of the final answer. */
-  readonly firstByte: DurationBuckets;
-
-  constructor(bounds: BucketBounds | undefined) {
-    this.firstByte = new DurationBuckets(bounds);
-  }
+/** Of a call that ended so, over REST or Comet; `status` counts if it was answered. */
+export function classifyOutcome(kind: EndingKind, status: number): SlowOutcome {
+  if (kind === 'failed') return 'unanswered';
+  if (kind === 'cancelled' || kind === 'aborted') return 'aborted';
+  if (status >= 500) return 'error';
+  return status >= 400 ? 'client_error' : 'ok';
 }
+
+export type CallTimes = Pick<EndedCall, 'beganNs' | 'endedNs' | 'durationNs' | 'clientWaitNs' | 'firstByteNs'>;
 
 const LONG_WAIT_NS = NS_PER_S;
 
@@ -40,11 +39,12 @@ export class CallTotals {
     /** Calls with a client wait of over a second. */
     longWaits: 0,
   };
-  readonly byKind: Readonly<Record<CallKind, KindTotals>>;
+  /** `firstByte`: from the head to the first byte of the final answer. */
+  readonly byKind: Readonly<Record<CallKind, { clientWaitNs: number; readonly firstByte: DurationBuckets }>>;
 
   /** `bounds` of the time to the first byte: default `CALL_BOUNDS`. */
   constructor(bounds?: BucketBounds) {
-    const create = () => new KindTotals(bounds);
+    const create = () => ({ clientWaitNs: 0, firstByte: new DurationBuckets(bounds) });
     this.byKind = { rpc: create(), sba: create(), object: create(), session: create() };
   }
 

@@ -28,7 +28,7 @@ import type {
   RequestHead,
   ResponseHeadView,
 } from '../../proxy/exchange/exchange.ts';
-import type { Savable } from '../../state/saved-record.ts';
+import type { Savable, SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import { type Call, Classifier } from '../classify/classifier.ts';
 import type { CometListener } from '../comet/comet-application.ts';
 import { CometMetrics } from '../comet/comet-metrics.ts';
@@ -45,20 +45,13 @@ import {
   OF_COMET,
   OTHER,
 } from './call-observer.ts';
-import type { SlowOutcome } from './call-totals.ts';
+import { classifyOutcome } from './call-totals.ts';
 import { findSessionAtEnd, isAccepted, isLogout, ObservedCall, recogniseClaim, type Sender } from './observed-call.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import { RecordedApplication, type RecorderConfig } from './recorded-application.ts';
-import { createRecorderState } from './recorder-state.ts';
 import { UnclassifiedRequests } from './unclassified-requests.ts';
 
 const NO_CONTENT = 204;
-
-export interface RecorderServices {
-  readonly listener?: CometListener | undefined;
-  /** The budget that all parts share; default: a new one. */
-  readonly memory?: MemoryBudget;
-}
 
 /** What the recorder keeps about a running exchange. Undefined if `onBegin` failed: nothing is recorded then. */
 type Observation =
@@ -79,14 +72,26 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly observers = new CallObservers();
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
+  /**
+   * For the state file: statistics, sessions, Comet clients, their counters; no running calls, holds and connections. Of
+   * one moment are: the counts of all names of a kind with their total, a timer, a session with its statistics and
+   * clients. Later records may count events that earlier ones miss; none counts an event that did not happen.
+   */
   readonly state: Savable;
   #classifier: Classifier;
   readonly #credentials: Credentials;
   readonly #comet: CometReader | undefined;
   readonly #clock: Clock;
 
-  /** Throws `D2S_ERR_CONFIG` for an unusable rule. `sessions.max` and `metrics.maxNames` apply to each application. */
-  constructor(config: RecorderConfig, clock: Clock, { listener, memory = new MemoryBudget() }: RecorderServices = {}) {
+  /**
+   * Throws `D2S_ERR_CONFIG` for an unusable rule. `sessions.max` and `metrics.maxNames` apply to each application.
+   * `memory`: the budget that all parts share.
+   */
+  constructor(
+    config: RecorderConfig,
+    clock: Clock,
+    { listener, memory = new MemoryBudget() }: { listener?: CometListener | undefined; memory?: MemoryBudget } = {},
+  ) {
     this.#clock = clock;
     this.memory = memory;
     this.#classifier = new Classifier(config);
@@ -102,10 +107,11 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.own = new OwnMetrics(tables, metrics);
     const forComet = { clock, credentials, metrics, observers: this.observers, listener, memory };
     this.#comet = config.comet.enabled ? new CometReader(config, applications, forComet) : undefined;
-    this.state = createRecorderState({
-      ...{ credentials, own: this.own, applications: this.applications },
-      clientsOf: (name) => this.#comet?.clientsOf(name),
-    });
+    this.state = {
+      applications: [...this.applications.keys()],
+      save: () => this.#save(),
+      load: (records) => this.#load(records),
+    };
   }
 
   /**
@@ -144,7 +150,11 @@ export class Recorder implements ExchangeObserver<Observation> {
     const token = this.#credentials.tokenOf(request, exchange.client, sessions);
     const known = token === undefined ? undefined : sessions.recognise(token, exchange.beganNs);
     // Only for a new credential, so that known credentials cost nothing extra.
-    const sender = token === undefined || known !== undefined ? undefined : this.#senderOf(request, exchange);
+    let sender: Sender | undefined;
+    if (token !== undefined && known === undefined) {
+      const claim = this.#credentials.claimOf(request);
+      sender = { claim, identity: claim?.identity ?? this.#credentials.identify(request, exchange.client) };
+    }
     const session = known ?? recogniseClaim(sessions, sender?.claim, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
     const traceparent = this.#traceparentOf(request);
@@ -175,7 +185,11 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.own.exchangeEnded(ending.kind, exchange.status);
     if (observation.kind === 'other') {
       this.own.counts.unclassified += 1;
-      if (ending.kind === 'completed') this.#countUnclassified(observation.target, exchange);
+      if (ending.kind === 'completed') {
+        const { method, durationNs, endedNs } = exchange;
+        const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
+        this.unclassified.add(observation.target, isMisplaced, durationNs, endedNs);
+      }
       this.#tellOther(OTHER, observation, exchange, ending);
       return;
     }
@@ -195,8 +209,11 @@ export class Recorder implements ExchangeObserver<Observation> {
         addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
       if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
-    const outcome = classifyEnding(ending, exchange.status);
-    if (outcome !== undefined) observation.application.callEnded(observation, session, exchange, outcome);
+    // A denied request never reached the server.
+    if (ending.kind !== 'denied') {
+      const outcome = classifyOutcome(ending.kind, exchange.status);
+      observation.application.callEnded(observation, session, exchange, outcome);
+    }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
       observation.application.sessions.end(session);
@@ -217,14 +234,48 @@ export class Recorder implements ExchangeObserver<Observation> {
     return value === undefined || value.length > MAX_TRACEPARENT_CHARS ? undefined : detached(value);
   }
 
-  #senderOf(request: RequestHead, { client }: Exchange): Sender {
-    const claim = this.#credentials.claimOf(request);
-    return { claim, identity: claim?.identity ?? this.#credentials.identify(request, client) };
+  /** A step takes a millisecond or two at most. */
+  *#save(): Generator<SavedFields> {
+    const { own } = this;
+    yield { record: 'recorder', secret: this.#credentials.secret, own: own.save(), comet: own.comet.save() };
+    for (const { name, statistics, sessions, targets } of this.applications.values()) {
+      const clients = this.#comet?.clientsOf(name);
+      yield { record: 'application', name, targets: targets.save() };
+      yield* statistics.save();
+      yield* sessions.save((session) => ({ comet: clients?.save(session) }));
+      yield* clients?.saveStrays() ?? [];
+    }
   }
 
-  #countUnclassified(target: string, { method, durationNs, endedNs }: Exchange): void {
-    const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
-    this.unclassified.add(target, isMisplaced, durationNs, endedNs);
+  /** Call it before anything is recorded. Rejects for an invalid state; the recorder is unusable then. */
+  async #load(records: AsyncIterable<SavedRecord>): Promise<void> {
+    let application: RecordedApplication | undefined;
+    for await (const saved of records) {
+      const kind = saved.text('record');
+      if (kind === 'recorder') {
+        this.#credentials.adopt(saved.textOrThrow('secret'));
+        this.own.load(saved.record('own'));
+        this.own.comet.load(saved.record('comet'));
+      } else if (kind === 'application') {
+        const name = saved.textOrThrow('name');
+        application = this.applications.get(name) ?? saved.refuse('a configured application', 'name');
+        if (saved.has('targets')) application.targets.load(saved.records('targets'));
+      } else if (application !== undefined) this.#loadInto(application, kind, saved);
+    }
+    for (const { statistics } of this.applications.values()) statistics.restored();
+  }
+
+  #loadInto({ name, statistics, sessions }: RecordedApplication, kind: string | undefined, saved: SavedRecord): void {
+    // Undefined when Comet is disabled: its logins are then dropped, and their sessions end by idleness.
+    const clients = this.#comet?.clientsOf(name);
+    if (kind === 'sessions') sessions.load(saved);
+    else if (kind === 'comet-client') clients?.loadClient(saved, undefined);
+    // Ignores kinds that it does not know, e.g. those of a newer version.
+    else if (kind !== 'session') statistics.load(saved);
+    else {
+      const session = sessions.loadSession(saved);
+      if (saved.has('comet')) clients?.load(session, saved.record('comet'));
+    }
   }
 
   onAdded(direction: Direction, addedNs: number): void {
@@ -262,14 +313,12 @@ function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
 function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { durationNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') {
-    if (call.kind !== 'object' || hasValue(exchange)) statistics.recordAnswered(call, status, durationNs, endedNs);
+    // A HEAD, a 204, a redirect and an empty answer bring no value.
+    const hasContent = status >= 200 && status <= 299 && status !== NO_CONTENT;
+    if (call.kind !== 'object' || (hasContent && exchange.method !== 'HEAD' && !exchange.isEmpty))
+      statistics.recordAnswered(call, status, durationNs, endedNs);
     else statistics.object.recordEmpty(call.name, status, endedNs);
   } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
-}
-
-/** Whether a read has brought a value. A HEAD, a 204 and a redirect are calls, but bring none. */
-function hasValue({ method, status, isEmpty }: Exchange): boolean {
-  return method !== 'HEAD' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
 function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
@@ -277,13 +326,4 @@ function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchan
   if (kind === 'object') return;
   const [, traceId = '', spanId = ''] = traceparent.split('-');
   statistics[kind].addExemplar(name, durationNs, { traceId, spanId, atEpochMs: clock.epochMs() });
-}
-
-/** Undefined for a request that never reached the server. */
-function classifyEnding({ kind }: Ending, status: number): SlowOutcome | undefined {
-  if (kind === 'denied') return undefined;
-  if (kind === 'failed') return 'unanswered';
-  if (kind === 'cancelled') return 'aborted';
-  if (status >= 500) return 'error';
-  return status >= 400 ? 'client_error' : 'ok';
 }

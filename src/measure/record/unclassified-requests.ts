@@ -82,19 +82,15 @@ export class UnclassifiedRequests {
   #addPath(path: string, durationNs: number, endedNs: number): void {
     const known = this.#timers.get(path);
     const timer = known ?? new Timer({ clock: this.#clock, createdNs: endedNs });
+    const [oldest] = this.#timers;
     if (known !== undefined) this.#timers.delete(path);
-    else if (this.#timers.size >= MAX_PATHS) this.#foldOldest();
+    else if (oldest !== undefined && this.#timers.size >= MAX_PATHS) {
+      this.#timers.delete(oldest[0]);
+      this.#other ??= new Timer({ clock: this.#clock, createdNs: oldest[1].createdNs });
+      this.#other.absorb(oldest[1]);
+    }
     this.#timers.set(known === undefined ? detached(path) : path, timer);
     timer.update(durationNs, endedNs);
-  }
-
-  #foldOldest(): void {
-    const [oldest] = this.#timers;
-    if (oldest === undefined) return;
-    const [path, timer] = oldest;
-    this.#timers.delete(path);
-    this.#other ??= new Timer({ clock: this.#clock, createdNs: timer.createdNs });
-    this.#other.absorb(timer);
   }
 
   #addOutside(first: string | undefined, isMisplaced: boolean): void {
@@ -103,14 +99,11 @@ export class UnclassifiedRequests {
     if (isMisplaced) this.misplaced = { count: this.misplaced.count + 1, path: name && `/${name}/...` };
     if (name === undefined) return;
     const known = this.#firstSegments.get(name);
-    if (known === undefined && this.#firstSegments.size === MAX_FIRST_SEGMENTS) this.#dropRarest();
+    if (known === undefined && this.#firstSegments.size === MAX_FIRST_SEGMENTS) {
+      const [rarest] = [...this.#firstSegments].reduce((least, one) => (one[1] < least[1] ? one : least));
+      this.#firstSegments.delete(rarest);
+    }
     this.#firstSegments.set(known === undefined ? detached(name) : name, (known ?? 0) + 1);
-  }
-
-  #dropRarest(): void {
-    const counts = [...this.#firstSegments];
-    const [rarest] = counts.reduce((least, one) => (one[1] < least[1] ? one : least));
-    this.#firstSegments.delete(rarest);
   }
 }
 

@@ -55,8 +55,7 @@ export class ClaimIndex {
 
   /** The entries whose only credential is `credentialToken`, oldest first. */
   findByCredential(credentialToken: string): readonly ClaimEntry[] {
-    const claims = this.#byCredentialToken.get(credentialToken);
-    return claims === undefined ? [] : [...claims];
+    return [...(this.#byCredentialToken.get(credentialToken) ?? [])];
   }
 
   #link(claimEntry: ClaimEntry): void {

@@ -58,21 +58,15 @@ function addValues(logins: Set<string>, text: string, name: string, other: numbe
     while (start > end && !isSeparator(text.charCodeAt(start - 1))) start -= 1;
     end = at;
     while (end < text.length && !isSeparator(text.charCodeAt(end))) end += 1;
-    addValue(logins, text.slice(start, end), name);
+    const part = text.slice(start, end);
+    const equals = part.indexOf('=');
+    if (equals < 0 || !part.slice(0, equals).toLowerCase().includes(name)) continue;
+    const value = part.slice(equals + 1).trim();
+    const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
+    const login = isQuoted ? value.slice(1, -1).trim() : value;
+    if (login !== '') logins.add(login);
   }
   return first >= 0;
-}
-
-function addValue(logins: Set<string>, part: string, name: string): void {
-  const equals = part.indexOf('=');
-  if (equals < 0 || !part.slice(0, equals).toLowerCase().includes(name)) return;
-  const value = unquoted(part.slice(equals + 1).trim());
-  if (value !== '') logins.add(value);
-}
-
-function unquoted(value: string): string {
-  const isQuoted = value.length > 1 && value.startsWith('"') && value.endsWith('"');
-  return isQuoted ? value.slice(1, -1).trim() : value;
 }
 
 /** All except the one that names the user: the first `Authorization` if it is Basic, else the first application key. */
@@ -129,7 +123,10 @@ function valueIn(line: string, start: number, end: number, name: string): string
     from += 1;
     if (from < to && line.charCodeAt(to - 1) === QUOTE) to -= 1;
   }
-  for (let at = from; at < to; at += 1) if (!isInValue(line.charCodeAt(at))) return undefined;
+  for (let at = from; at < to; at += 1) {
+    const unit = line.charCodeAt(at);
+    if (unit <= SPACE || unit === QUOTE || unit === COMMA || unit === BACKSLASH || unit === DELETE) return undefined;
+  }
   return line.slice(from, to);
 }
 
@@ -141,10 +138,6 @@ function afterBlanks(line: string, start: number, end: number): number {
 
 function isBlank(unit: number): boolean {
   return unit === SPACE || unit === TAB;
-}
-
-function isInValue(unit: number): boolean {
-  return unit > SPACE && unit !== QUOTE && unit !== COMMA && unit !== BACKSLASH && unit !== DELETE;
 }
 
 const TAB = 0x09;

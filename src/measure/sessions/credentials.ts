@@ -149,9 +149,14 @@ export class Credentials {
       return user === undefined ? undefined : { key: this.#hash('user', user), userName: sanitizeUserName(user) };
     }
     const apiKey = fields.field('x-api-key');
-    if (apiKey === undefined || apiKey === '') return this.#identifyHolder(holder);
-    const key = this.#hash('key', apiKey);
-    return { key, userName: this.#apiKeyUsers.get(key) ?? null };
+    if (apiKey !== undefined && apiKey !== '') {
+      const key = this.#hash('key', apiKey);
+      return { key, userName: this.#apiKeyUsers.get(key) ?? null };
+    }
+    const { certificateUser, certificateSubject } = holder;
+    if (certificateUser === undefined || certificateSubject === undefined) return undefined;
+    // The whole subject: common names are unique only if the CA ensures it.
+    return { key: this.#hash('certificate', certificateSubject), userName: sanitizeUserName(certificateUser) };
   }
 
   /** The claim of an accepted request. Undefined when it names nobody, and for a credential alone, which is verified. */
@@ -190,12 +195,6 @@ export class Credentials {
   statedBy(response: CredentialFields): StatedName | undefined {
     const user = this.userIn(response);
     return user && { userName: user.userName, credentialToken: undefined, isVerified: true, isAlone: true };
-  }
-
-  /** Uses the whole subject as key: common names are unique only if the CA ensures it. */
-  #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
-    if (certificateUser === undefined || certificateSubject === undefined) return undefined;
-    return { key: this.#hash('certificate', certificateSubject), userName: sanitizeUserName(certificateUser) };
   }
 
   /** `kind` prevents a user whose name equals a key from sharing that key's session. */

@@ -147,8 +147,15 @@ export class SessionTable {
     for (const claimEntry of this.#claims.findByCredential(token)) {
       const row = this.#live(this.#byId.get(claimEntry.session.id), nowNs);
       if (row === undefined) continue;
-      if (claimEntry.isNameOnly) this.#verify(row);
-      else present ??= this.#promote(row, key, token);
+      if (!claimEntry.isNameOnly && present !== undefined) continue;
+      this.#verify(row);
+      if (claimEntry.isNameOnly) continue;
+      // The unverified session becomes the verified one of `key`. It keeps its id and its numbers.
+      this.#byKey.delete(row.key);
+      row.key = key;
+      this.#byKey.set(key, row);
+      this.#remember(row, token);
+      present = row.session;
     }
     return present;
   }
@@ -164,12 +171,15 @@ export class SessionTable {
   /** Begins the unverified session of a claim that has none. Undefined when a limit is reached; that is counted. */
   beginClaim(claim: Claim, start: SessionStart): Session | undefined {
     // In a full table `begin` refuses and counts the call; it must not use up the limits of claims.
-    const limit = this.#hasRoom(start.atNs) ? this.#limitOf(claim, start) : undefined;
-    if (limit !== undefined) {
-      this.refusedClaims[limit] += 1;
-      return undefined;
-    }
     const { key, token, logins, credentialToken } = claim;
+    if (this.#hasRoom(start.atNs)) {
+      if (!this.#claims.hasRoom(logins)) this.#sweepAt(start.atNs);
+      const hasRoom = this.#claims.hasRoom(logins);
+      if (!hasRoom || !this.#claimRate.take(start.remoteAddress)) {
+        this.refusedClaims[hasRoom ? 'address' : 'cookie'] += 1;
+        return undefined;
+      }
+    }
     const session = this.begin(key, token, { ...start, isVerified: false });
     if (session !== undefined) this.#claim({ session, logins, credentialToken, isNameOnly: false });
     return session;
@@ -211,14 +221,10 @@ export class SessionTable {
     if (row !== undefined) this.#remember(row, token);
   }
 
-  /** The last connection of a Comet session has closed. The session ends after `goneNs` unless `back` is called. */
+  /** When the last connection of a Comet session closed, which then ends after `goneNs`; infinity: it has one. */
   gone(session: Session, atNs: number): void {
     session.goneSinceNs = atNs;
     this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);
-  }
-
-  back(session: Session): void {
-    session.goneSinceNs = Number.POSITIVE_INFINITY;
   }
 
   /** Ends a session; has no effect if it has ended already. */
@@ -295,27 +301,11 @@ export class SessionTable {
     return this.#byId.size < this.#max;
   }
 
-  #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionStart): ClaimLimit | undefined {
-    if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
-    if (!this.#claims.hasRoom(logins)) return 'cookie';
-    return this.#claimRate.take(remoteAddress) ? undefined : 'address';
-  }
-
   #claim(claimEntry: ClaimEntry): void {
     const row = this.#byId.get(claimEntry.session.id);
     if (row === undefined) return;
     row.claimEntry = claimEntry;
     this.#claims.add(claimEntry);
-  }
-
-  /** Makes an unverified session the verified one of `key`. It keeps its id and its numbers. */
-  #promote(row: SessionRow, key: string, token: string): Session {
-    this.#verify(row);
-    this.#byKey.delete(row.key);
-    row.key = key;
-    this.#byKey.set(key, row);
-    this.#remember(row, token);
-    return row.session;
   }
 
   #verify(row: SessionRow): void {

@@ -1,7 +1,7 @@
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { randomId } from '../../base/random-id.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
-import type { CountedCall, NameCounts, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall, NameCounts, SessionStatistics } from '../../metrics/statistics.ts';
 import { Timer, type TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
@@ -37,12 +37,12 @@ export interface SessionParts {
   /** The current sessions; each updates it. */
   readonly countsByType: CountsByType;
   /** Called on first use: most sessions are never shown. */
-  createStatistics(): Statistics;
+  createStatistics(): SessionStatistics;
 }
 
 /** One session of a user. Only its `SessionTable` begins and ends it, and sets its fields. */
 export class Session {
-  #statistics: Statistics | undefined;
+  #statistics: SessionStatistics | undefined;
   #requests = 0;
   #openCalls = 0;
   #lastActivityNs: number;
@@ -72,7 +72,7 @@ export class Session {
     this.#lastActivityNs = start.atNs;
   }
 
-  get statistics(): Statistics {
+  get statistics(): SessionStatistics {
     this.#statistics ??= this.#parts.createStatistics();
     return this.#statistics;
   }
@@ -187,13 +187,16 @@ export class Session {
 
   /** One element of the session list. Times are ISO 8601 in UTC with milliseconds, e.g. `2026-03-01T08:00:00.000Z`. */
   toEntry() {
+    const { clock } = this.#parts;
+    // Derived from the current wall clock, so that no call has to read it.
+    const activeMs = Math.round(clock.epochMs() - (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS);
     return {
       id: this.id,
       createTime: new Date(this.#createdEpochMs).toISOString(),
       /** Null when the traffic does not contain it. */
       userName: this.userName,
       connectionType: this.connectionType,
-      lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
+      lastActivityTime: new Date(Math.max(this.#createdEpochMs, activeMs)).toISOString(),
       /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
       remoteAddress: this.#start.remoteAddress,
       /** Ended calls of any kind, including the one that began the session. */
@@ -201,13 +204,6 @@ export class Session {
       // Present only when the credential or the name is unverified.
       ...(this.isVerified ? undefined : UNVERIFIED),
     };
-  }
-
-  /** Derived from the current wall clock, so that no call has to read it; for display only. */
-  #lastActivityEpochMs(): number {
-    const { clock } = this.#parts;
-    const agoMs = (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS;
-    return Math.max(this.#createdEpochMs, Math.round(clock.epochMs() - agoMs));
   }
 }
 

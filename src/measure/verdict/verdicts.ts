@@ -21,7 +21,7 @@ import { RULES, VERDICT_CODES, type VerdictCode } from './rules.ts';
 
 export interface VerdictSources {
   readonly applications: readonly RecordedApplication[];
-  readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
+  readonly history: Pick<History, 'of' | 'collectorShare' | 'mark'>;
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly condition: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
@@ -59,11 +59,16 @@ export class Verdicts {
     this.#sources = sources;
     this.#clock = clock;
     for (const application of sources.applications) {
-      const takeMinute = createMinute(() => this.#readCounts(application));
+      const { name, totals } = application;
+      const takeMinute = createMinute(() => ({
+        ...totals.counts,
+        unclassified: sources.unclassified.belowOf(name),
+        misplaced: sources.unclassified.misplaced.count,
+      }));
       const takeTargets = createTargetMinute(application.targets, MINUTE_S);
       const state = { minute: takeMinute(), targets: takeTargets(), code: undefined, mark: undefined };
       const verdict = new ApplicationVerdict(clock);
-      this.#judged.set(application.name, { application, verdict, takeMinute, takeTargets, ...state });
+      this.#judged.set(name, { application, verdict, takeMinute, takeTargets, ...state });
     }
   }
 
@@ -81,18 +86,14 @@ export class Verdicts {
       judged.minute = judged.takeMinute();
       judged.targets = judged.takeTargets();
       const { code } = judged.verdict.judge(this.#evidenceOf(judged));
-      if (code !== judged.code) this.#mark(judged, code);
+      if (code === judged.code) continue;
+      // Findings become marks with their length; `quiet` and `fine` are none.
+      if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
+      judged.code = code;
+      const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
+      const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
+      judged.mark = WITHOUT_FINDING.has(code) ? undefined : this.#sources.history.mark('verdict', text);
     }
-  }
-
-  /** Findings become marks with their length; `quiet` and `fine` are none. */
-  #mark(judged: Judged, code: VerdictCode): void {
-    if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
-    judged.code = code;
-    const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
-    const isFinding = code !== 'quiet' && code !== 'fine';
-    const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;
-    judged.mark = isFinding ? this.#sources.history.mark('verdict', text) : undefined;
   }
 
   /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */
@@ -121,14 +122,10 @@ export class Verdicts {
     return judged;
   }
 
-  #readCounts({ name, totals }: RecordedApplication): MinuteCounts {
-    const { unclassified } = this.#sources;
-    return { ...totals.counts, unclassified: unclassified.belowOf(name), misplaced: unclassified.misplaced.count };
-  }
-
   #evidenceOf({ application, minute, targets }: Judged): Evidence {
     const { history, lifecycle, upstream, jvm, ...sources } = this.#sources;
     const { name } = application;
+    const ofApplication = history.of(name);
     return {
       application: name,
       lifecycleState: lifecycle.state,
@@ -139,11 +136,14 @@ export class Verdicts {
       deadlock: sources.deadlock(),
       hung: findHung(application),
       ...{ minute, targets },
-      worst: history.worstCallOf(name),
-      slowest: slowestOf(application),
+      worst: ofApplication?.worstCall,
+      // Only outcomes that can give a name a metric: other names may be any text that a client sent.
+      slowest: application.slowest
+        .slowestSince(MINUTE_S)
+        .find(({ outcome }) => outcome === 'ok' || outcome === 'error'),
       clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
       collectorShare: history.collectorShare,
-      p95: history.p95Of(name),
+      p95: ofApplication?.p95 ?? { now: null, usual: null },
       get unclassifiedPath() {
         const context = `/${name}`;
         return sources.unclassified.readPaths().find(({ path }) => path.startsWith(context))?.path;
@@ -164,11 +164,6 @@ function createMinute(read: () => MinuteCounts): () => MinuteCounts {
     const keys = Object.keys(now) as (keyof MinuteCounts)[];
     return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
   };
-}
-
-/** Only outcomes that can give a name a metric: other names may be any text that a client sent. */
-function slowestOf({ slowest }: RecordedApplication): SuspectCall | undefined {
-  return slowest.slowestSince(MINUTE_S).find(({ outcome }) => outcome === 'ok' || outcome === 'error');
 }
 
 export const VERDICT_METRICS: readonly MetricDescription<Pick<Verdicts, 'all'>>[] = [
@@ -240,7 +235,9 @@ export class ApplicationVerdict {
     const before = this.current;
     const { hung } = evidence;
     const unconfirmed = hung?.p99 === null ? hung : undefined;
-    if (before !== undefined && first.code !== before.code && this.#isKept(before.code, first.code, nowNs)) {
+    const isHigher = before !== undefined && VERDICT_CODES.indexOf(first.code) <= VERDICT_CODES.indexOf(before.code);
+    const isOver = nowNs - this.#appliedNs >= KEPT_NS;
+    if (before !== undefined && !isHigher && !isOver && !WITHOUT_FINDING.has(before.code)) {
       this.current = { ...before, rules, unconfirmed: unconfirmed ?? before.unconfirmed };
       return this.current;
     }
@@ -256,12 +253,6 @@ export class ApplicationVerdict {
       unconfirmed,
     };
     return this.current;
-  }
-
-  #isKept(before: VerdictCode, now: VerdictCode, nowNs: number): boolean {
-    if (WITHOUT_FINDING.has(before)) return false;
-    const isHigher = VERDICT_CODES.indexOf(now) < VERDICT_CODES.indexOf(before);
-    return !isHigher && nowNs - this.#appliedNs < KEPT_NS;
   }
 }
 

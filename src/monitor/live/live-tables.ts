@@ -43,7 +43,7 @@ export function* readCalls(
       /** Calls, answered or not. */
       ended: ok + clientErrors + failed,
       /** Calls in each of the last 12 times 25 s, oldest first. */
-      spark: history.lineOf(application, kind, name),
+      spark: history.of(application)?.lineOf(kind, name) ?? [],
     };
   }
 }

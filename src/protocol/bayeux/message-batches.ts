@@ -31,7 +31,12 @@ export class MessageBatches {
     if (this.isDone) return undefined;
     if (!this.#isInArray) {
       if (this.#text.length - this.#at <= SMALL_CHARS) return this.#whole();
-      if (this.#text.charCodeAt(this.#at) !== OPEN_BRACKET) return this.#single();
+      if (this.#text.charCodeAt(this.#at) !== OPEN_BRACKET) {
+        const { end, brackets } = scanItem(this.#text, this.#at);
+        if (!isTooMuch(end - this.#at, brackets)) return this.#whole();
+        this.isDone = true;
+        return 'too-complex';
+      }
       this.#isInArray = true;
       this.#at += 1;
     }
@@ -41,13 +46,6 @@ export class MessageBatches {
   #whole(): readonly BayeuxMessage[] | UnreadPart {
     this.isDone = true;
     return parseMessages(this.#text) ?? 'not-bayeux';
-  }
-
-  #single(): readonly BayeuxMessage[] | UnreadPart {
-    const { end, brackets } = scanItem(this.#text, this.#at);
-    if (!isTooMuch(end - this.#at, brackets)) return this.#whole();
-    this.isDone = true;
-    return 'too-complex';
   }
 
   #nextOfArray(): readonly BayeuxMessage[] | UnreadPart {
@@ -125,14 +123,12 @@ function isEscaped(text: string, at: number): boolean {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (isBlank(text.charCodeAt(at))) at += 1;
+  while (BLANKS.includes(text.charCodeAt(at))) at += 1;
   return at;
 }
 
 /** RFC 8259 §2. */
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
-}
+const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

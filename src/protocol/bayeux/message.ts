@@ -23,15 +23,8 @@ export interface BayeuxMessage {
   readonly ext?: unknown;
   /** E.g. `402::session_unknown`; see `isUnknownClient`. Servers also send `''` with success. */
   readonly error?: string | undefined;
-  readonly advice?: BayeuxAdvice | undefined;
-}
-
-/** The top level of an advice, without its sections for single transports. */
-export interface BayeuxAdvice {
-  readonly reconnect?: 'retry' | 'handshake' | 'none' | undefined;
-  /** How long to wait before the next connect; negative: do not connect again. */
-  readonly intervalMs?: number | undefined;
-  readonly timeoutMs?: number | undefined;
+  /** Of the advice for all transports: how long to wait before the next connect; negative: do not connect again. */
+  readonly adviceIntervalMs?: number | undefined;
 }
 
 /**
@@ -87,17 +80,7 @@ function readMessage(value: unknown): BayeuxMessage | undefined {
     supportedConnectionTypes: readTexts(value.supportedConnectionTypes),
     ext: value.ext,
     error: readText(value.error),
-    advice: readAdvice(value.advice),
-  };
-}
-
-function readAdvice(value: unknown): BayeuxAdvice | undefined {
-  if (!isObject(value)) return undefined;
-  const { reconnect } = value;
-  return {
-    reconnect: reconnect === 'retry' || reconnect === 'handshake' || reconnect === 'none' ? reconnect : undefined,
-    intervalMs: readNumber(value.interval),
-    timeoutMs: readNumber(value.timeout),
+    adviceIntervalMs: isObject(value.advice) ? readNumber(value.advice.interval) : undefined,
   };
 }
 

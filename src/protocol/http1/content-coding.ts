@@ -55,15 +55,13 @@ function inflateZlibOrRaw(bytes: Buffer, options: zlib.ZlibOptions): Buffer {
 }
 
 function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
-  if (readBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
+  const [first = 0] = bytes;
+  const size = (first >> 1) & 0b111;
+  // WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted.
+  const windowBits = (first & 1) === 1 && size > 0 ? 17 + size : 17;
+  if (windowBits > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
   const { maxOutputLength = 0 } = options;
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
-}
-
-/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted. */
-function readBrotliWindowBits(first: number): number {
-  const size = (first >> 1) & 0b111;
-  return (first & 1) === 1 && size > 0 ? 17 + size : 17;
 }
 
 function zstdDecoder(): Record<string, Decode> {

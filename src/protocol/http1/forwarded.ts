@@ -46,7 +46,11 @@ export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, hea
   if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
   const { host, summary } = head;
-  let lines = `${certificate}X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n`;
+  const { remoteAddress } = client;
+  // A zone (`%eth0`) means nothing on another machine.
+  const zoneAt = remoteAddress.indexOf('%');
+  const address = zoneAt === -1 ? remoteAddress : remoteAddress.slice(0, zoneAt);
+  let lines = `${certificate}X-Forwarded-For: ${address}\r\n`;
   if (isReplaced || !summary.hasForwardedProto) lines += `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
   if (host !== undefined && (isReplaced || !summary.hasForwardedHost)) lines += `X-Forwarded-Host: ${host}\r\n`;
   return lines;
@@ -55,12 +59,6 @@ export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, hea
 /** `removed`: keys of `replacedFields`. */
 export function withoutFields(headText: string, removed: ReadonlySet<string>): string {
   return withEditedLines(headText, (name, line) => (removed.has(twinKey(name)) ? '' : line));
-}
-
-/** A zone (`%eth0`) means nothing on another machine. */
-function withoutZone(address: string): string {
-  const zone = address.indexOf('%');
-  return zone === -1 ? address : address.slice(0, zone);
 }
 
 export interface ForwardOptions {

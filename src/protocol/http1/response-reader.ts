@@ -144,10 +144,13 @@ export class ResponseReader {
     return undefined;
   }
 
-  /** Removes blanks before colons, and folds, from a head that cannot be read, and reads it again. */
+  /** Removes what a proxy must: blanks before a colon (RFC 9112 §5.1), folds (§5.2). Then the head is read again. */
   #mendHead(end: number): ResponseProgress | undefined {
     const text = this.bytes.toString('latin1', this.end, end);
-    const mended = mendedHead(text);
+    // A blank after the status line is no fold.
+    const isOdd = /^[^\r]*\r\n[ \t]/.test(text);
+    const unfolded = isOdd ? text : text.replace(/\r\n[ \t]+/g, ' ');
+    const mended = isOdd ? text : unfolded.replace(/(\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]+:/g, '$1:');
     if (mended === text) {
       this.fault = describeHeadFault(text);
       return 'malformed';
@@ -278,13 +281,6 @@ function chooseResponseFraming(status: number, method: string, fields: FieldSumm
 
 const MAX_NAME_LENGTH = 40;
 const START_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
-
-/** Removes what a proxy must: blanks before a colon (RFC 9112 §5.1), folds (§5.2). `text` itself without either. */
-function mendedHead(text: string): string {
-  // A blank after the status line is no fold.
-  if (/^[^\r]*\r\n[ \t]/.test(text)) return text;
-  return text.replace(/\r\n[ \t]+/g, ' ').replace(/(\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]+:/g, '$1:');
-}
 
 /** E.g. `field X-Name (line 3)`, for the log. Never a value, or a line that is no field: either may hold a secret. */
 function describeHeadFault(text: string): string {

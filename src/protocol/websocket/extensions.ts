@@ -6,11 +6,6 @@ export interface DeflateParameters {
   readonly windowBits: number;
 }
 
-/** `deflate` is absent if messages are not compressed. */
-export interface AgreedExtensions {
-  readonly deflate?: { readonly client: DeflateParameters; readonly upstream: DeflateParameters };
-}
-
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const PERMESSAGE_DEFLATE = 'permessage-deflate';
 const NO_CONTEXT_TAKEOVER = /^(?:client|server)_no_context_takeover$/;
@@ -22,10 +17,10 @@ const MAX_MEMBERS = 16;
 
 /**
  * Parses the Sec-WebSocket-Extensions fields of a 101, e.g. `['permessage-deflate; client_max_window_bits=12']`; none,
- * or empty ones, mean no extension. `unknown` for everything else: it may give payloads any meaning. RFC 6455 §9.1, RFC
+ * or empty ones, mean no extension: then `deflate` is absent. `unknown` for everything else: it may give payloads any meaning. RFC 6455 §9.1, RFC
  * 7692 §7.1.
  */
-export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
+export function parseExtensions(values: readonly string[]) {
   // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is not a token.
   const members = values.join(',').split(',', MAX_MEMBERS + 1);
   const extensions = members.filter((extension) => extension.trim() !== '');

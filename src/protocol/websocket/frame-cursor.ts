@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { FrameHead, type FrameSender, OPCODE } from './frame-reader.ts';
+import { FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
 
 const OPCODE_BITS = 0x0f;
 

@@ -84,7 +84,9 @@ export class MessageInflater {
       room -= output.length;
       if (room < 0) return 'inflated-too-large';
       outputs.push(output);
-      this.#remember(output, isLast);
+      if (!isLast) this.#window?.clear();
+      // This message has been read; the next one cannot be.
+      else if (this.#window?.append(output) === false) this.brokenBy = 'budget';
       if (unused <= TAIL.length) return outputs.length === 1 ? output : Buffer.concat(outputs);
       input = input.subarray(-unused);
     }
@@ -109,13 +111,6 @@ export class MessageInflater {
       const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
       return isTooLarge ? 'inflated-too-large' : 'malformed';
     }
-  }
-
-  #remember(output: Buffer, isStreamOpen: boolean): void {
-    if (this.#window === undefined) return;
-    if (!isStreamOpen) this.#window.clear();
-    // This message has been read; the next one cannot be.
-    else if (!this.#window.append(output)) this.brokenBy = 'budget';
   }
 }
 

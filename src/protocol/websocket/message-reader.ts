@@ -4,9 +4,10 @@ import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
 import { type EvictableBodies, KeptBytes, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
+import { copyUnmasked, FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
-import { copyUnmasked, FrameReader, type FrameSender, OPCODE } from './frame-reader.ts';
 import { MessageInflater } from './message-inflater.ts';
+import { type FurtherSteps, MessageReading, type WholeMessage } from './message-reading.ts';
 
 /**
  * Why something passed unread. `too-large`: the message on the wire. `malformed`: it does not inflate, or the
@@ -14,18 +15,6 @@ import { MessageInflater } from './message-inflater.ts';
  * that cannot be read; for callers only.
  */
 export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
-
-/** The next step of a reading; false if it was the last. */
-export type FurtherSteps = () => boolean;
-
-interface WholeMessage {
-  /** Unmasked, but still compressed if `isCompressed`. */
-  readonly payload: Buffer;
-  readonly isText: boolean;
-  readonly isCompressed: boolean;
-  /** When its last byte passed, on the clock. */
-  readonly atNs: number;
-}
 
 /** Receives the messages of one direction, in order: during `push`, or later if `read` defers them. */
 export interface MessageHandler {
@@ -57,26 +46,37 @@ export interface MessageReaderOptions {
   readonly hasRoom: () => boolean;
 }
 
+const MAX_CONTROL_BYTES = 125;
 const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
-
-/** The current message's. `count`: a binary one is only counted. `reported` and `lost`: its rest is ignored. */
-type Fate = 'read' | 'count' | 'reported' | 'lost';
 
 /**
  * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. A message that is not UTF-8 or too
  * large is lost alone. Two failures leave the direction unread for good: a broken frame, and with context takeover a
  * compressed message that was not inflated. A handler's exception passes through `push`; after it only `close` may be
  * called.
+ *
+ * These break a frame: reserved bits and opcodes, fragments out of order (§5.4), a mask against the rule (§5.1), a
+ * control frame that is long or fragmented (§5.5), or a length past 2^53 - 1. Control frames may come between fragments.
+ * Lengths written longer than needed are accepted, as receivers do.
  */
-export class WebSocketMessageReader extends FrameReader implements Unfinished {
+export class WebSocketMessageReader implements Unfinished {
   readonly #options: MessageReaderOptions;
   readonly #handler: MessageHandler;
+  readonly #head: FrameHead;
+  /** Bytes of this frame's payload not read yet. */
+  #payloadLeft = 0;
+  /** True between a first fragment and the last one. */
+  #isInMessage = false;
+  #frames = 0;
   /** The payload so far of a message that comes in several pieces, unmasked. */
   readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
-  #fate: Fate = 'reported';
+  /** With context takeover every compressed message is inflated: later ones may refer back to it. */
+  readonly #hasContext: boolean;
+  /** The current message's. `count`: a binary one is only counted. `reported` and `lost`: its rest is ignored. */
+  #fate: 'read' | 'count' | 'reported' | 'lost' = 'reported';
   #isText = false;
   #isCompressed = false;
   /** Payload of the current message's frames so far, by their heads. */
@@ -93,10 +93,11 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
 
   constructor(options: MessageReaderOptions, handler: MessageHandler) {
     const { deflate, budget } = options;
-    super(options.from, deflate !== undefined);
+    this.#head = new FrameHead(options.from);
     this.#options = options;
     this.#handler = handler;
     this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies, this);
+    this.#hasContext = deflate?.contextTakeover === true;
     this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
   }
 
@@ -106,16 +107,42 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   }
 
   /** Reads the next bytes of this direction, in any pieces. The bytes are used only during the call. */
-  override push(bytes: Buffer): void {
-    if (this.#isOver) return;
+  push(bytes: Buffer): void {
+    const head = this.#head;
     this.#pushedBytes = bytes.length;
-    this.#framesBefore = this.frames;
-    super.push(bytes);
+    this.#framesBefore = this.#frames;
+    let at = 0;
+    while (at < bytes.length && !this.#isOver) {
+      if (head.isComplete) {
+        const to = Math.min(bytes.length, at + this.#payloadLeft);
+        this.#readPayload(bytes, at, to);
+        this.#payloadLeft -= to - at;
+        if (this.#payloadLeft === 0) this.#endFrame();
+        at = to;
+        continue;
+      }
+      if (!head.read(bytes[at] as number) || !this.#isAllowed()) this.#giveUp('malformed');
+      else if (head.isComplete) this.#endHead();
+      at += 1;
+    }
     if (!this.#isOver) this.#countFrames();
   }
 
+  /** Whether the first two bytes are valid on this connection after the earlier frames. */
+  #isAllowed(): boolean {
+    const { bytes, opcode, shortLength, reservedBits, isControl, isCompressed } = this.#head;
+    if (bytes === 2 && isControl) {
+      // A close frame has a status of two bytes or no payload (§5.5.1).
+      return shortLength <= MAX_CONTROL_BYTES && !(opcode === OPCODE.close && shortLength === 1);
+    }
+    if (bytes > 1) return true;
+    if (opcode === OPCODE.continuation || isControl) return reservedBits === 0 && (isControl || this.#isInMessage);
+    // Without permessage-deflate RSV1 has no meaning.
+    return !this.#isInMessage && (reservedBits === 0 || (isCompressed && this.#inflater !== undefined));
+  }
+
   #countFrames(): void {
-    const { frames } = this;
+    const frames = this.#frames;
     const pushed = frames - this.#framesBefore;
     const added = frames - this.#countedFrames;
     this.#countedFrames = frames;
@@ -126,7 +153,6 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
   /** Takes no more bytes. Releases its memory once the messages that wait have been read. May be called any time. */
   close(): void {
     this.#isOver = true;
-    this.stop();
     this.#kept.release();
     if (this.#waiting === 0) this.#inflater?.release();
   }
@@ -136,58 +162,46 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     this.#lose('budget');
   }
 
-  protected override onHead(): void {
-    const { opcode, payloadBytes, isControl } = this.head;
+  #endHead(): void {
+    const { opcode, payloadBytes, isControl, isFinal, isCompressed } = this.#head;
+    this.#payloadLeft = payloadBytes;
+    this.#frames += 1;
     // A single read may hold thousands of frames.
-    if (this.frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) {
-      this.#countFrames();
-      if (this.#isOver) return;
-    }
-    if (isControl) return;
-    if (opcode !== OPCODE.continuation) {
-      this.#isText = opcode === OPCODE.text;
-      this.#isCompressed = this.isFrameCompressed;
-      this.#messageBytes = 0;
-      // With context takeover every compressed message is inflated: later ones may refer back to it.
-      this.#fate = this.#isText || this.#isNeededLater() ? 'read' : 'count';
-    }
-    this.#messageBytes += payloadBytes;
-    if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
-  }
-
-  #isNeededLater(): boolean {
-    return this.#isCompressed && this.#options.deflate?.contextTakeover === true;
-  }
-
-  protected override onPayload(bytes: Buffer, from: number, to: number): void {
-    const { isControl, isFinal, mask } = this.head;
-    if (this.#fate !== 'read' || isControl) return;
-    if (isFinal && to - from === this.#messageBytes) {
-      if (!this.#options.hasRoom()) {
-        this.#lose('time');
-        return;
+    if (this.#frames - this.#countedFrames >= MAX_UNCOUNTED_FRAMES) this.#countFrames();
+    if (this.#isOver) return;
+    if (!isControl) {
+      this.#isInMessage = !isFinal;
+      if (opcode !== OPCODE.continuation) {
+        this.#isText = opcode === OPCODE.text;
+        this.#isCompressed = isCompressed;
+        this.#messageBytes = 0;
+        this.#fate = this.#isText || (isCompressed && this.#hasContext) ? 'read' : 'count';
       }
+      this.#messageBytes += payloadBytes;
+      if (this.#fate === 'read' && this.#messageBytes > this.#options.maxMessageBytes) this.#lose('too-large');
+    }
+    if (payloadBytes === 0) this.#endFrame();
+  }
+
+  #readPayload(bytes: Buffer, from: number, to: number): void {
+    const { isControl, isFinal, mask, payloadBytes } = this.#head;
+    if (this.#fate !== 'read' || isControl) return;
+    if (!isFinal || to - from !== this.#messageBytes) {
+      const target = this.#kept.extend(to - from, this.#payloadLeft);
+      if (target === undefined) this.#lose('budget');
+      else copyUnmasked(bytes, { from, to }, target, mask, payloadBytes - this.#payloadLeft);
+    } else if (this.#options.hasRoom()) {
       this.#fate = 'reported';
       const payload = mask === 0 ? bytes.subarray(from, to) : Buffer.allocUnsafe(to - from);
       if (mask !== 0) copyUnmasked(bytes, { from, to }, payload, mask, 0);
       this.#report(payload);
-    } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
+    } else this.#lose('time');
   }
 
-  #keep(bytes: Buffer, from: number, to: number): boolean {
-    const { head, payloadLeft } = this;
-    const target = this.#kept.extend(to - from, payloadLeft);
-    if (target === undefined) return false;
-    copyUnmasked(bytes, { from, to }, target, head.mask, head.payloadBytes - payloadLeft);
-    return true;
-  }
-
-  protected override onBroken(): void {
-    this.#giveUp('malformed');
-  }
-
-  protected override onFrameEnd(): void {
-    const { opcode, isFinal, isControl } = this.head;
+  #endFrame(): void {
+    if (this.#isOver) return;
+    this.#head.restart();
+    const { opcode, isFinal, isControl } = this.#head;
     if (opcode === OPCODE.close) {
       this.close();
       this.#handler.onClose?.();
@@ -208,7 +222,7 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     read(new MessageReading(message, this, budget), atNs);
   }
 
-  /** For `MessageReading`, as are the next two. Undefined: no further steps. */
+  /** For `MessageReading`, as are the next two. */
   readContent({ payload, isText, isCompressed, atNs }: WholeMessage): FurtherSteps | undefined {
     if (this.isUnread) return undefined;
     const content = isCompressed ? this.#inflater?.inflate(payload) : payload;
@@ -216,33 +230,27 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
       this.#passUnread(content ?? 'malformed', isCompressed);
       return undefined;
     }
-    const further = this.#reportContent(content, isText, atNs);
+    let further: FurtherSteps | undefined;
+    if (!isText) this.#handler.onBinary?.();
+    else if (isUtf8(content)) further = this.#handler.onText(content.toString('utf8'), atNs);
+    else this.#handler.onUnread('text');
     const brokenBy = this.#inflater?.brokenBy;
     // No later message can be inflated. After the end, that matters only to messages that wait.
     if (brokenBy !== undefined && (!this.#isOver || this.#waiting > 1)) this.#giveUp(brokenBy);
     return further;
   }
 
-  /** There was no time to read all of it. `isContentLost`: it was not inflated, and later ones may refer to it. */
   passUnread(isContentLost: boolean): void {
     if (!this.isUnread) this.#passUnread('time', isContentLost);
   }
 
-  /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void {
     this.#waiting -= 1;
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
   }
 
-  #reportContent(content: Buffer, isText: boolean, atNs: number): FurtherSteps | undefined {
-    if (!isText) this.#handler.onBinary?.();
-    else if (!isUtf8(content)) this.#handler.onUnread('text');
-    else return this.#handler.onText(content.toString('utf8'), atNs);
-    return undefined;
-  }
-
   #passUnread(reason: UnreadReason, isCompressed: boolean): void {
-    if (isCompressed && this.#options.deflate?.contextTakeover === true) this.#giveUp(reason);
+    if (isCompressed && this.#hasContext) this.#giveUp(reason);
     else this.#handler.onUnread(reason);
   }
 
@@ -256,66 +264,5 @@ export class WebSocketMessageReader extends FrameReader implements Unfinished {
     this.isUnread = true;
     this.close();
     this.#handler.onUnread(reason);
-  }
-}
-
-/** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
-const OVERHEAD_BYTES = 1_024;
-
-class MessageReading implements ReadingTask {
-  readonly #reader: WebSocketMessageReader;
-  readonly #memory: MemoryBudget;
-  readonly #isCompressed: boolean;
-  #message: WholeMessage | undefined;
-  #further: FurtherSteps | undefined;
-  #keptBytes = 0;
-
-  /** `message.payload` needs to be valid only until `read` of the reading share has returned. */
-  constructor(message: WholeMessage, reader: WebSocketMessageReader, memory: MemoryBudget) {
-    this.#isCompressed = message.isCompressed;
-    this.#message = message;
-    this.#reader = reader;
-    this.#memory = memory;
-  }
-
-  step(): boolean {
-    let isMore = false;
-    try {
-      isMore = this.#readOn();
-    } finally {
-      if (!isMore) this.#end();
-    }
-    return isMore;
-  }
-
-  #readOn(): boolean {
-    const message = this.#message;
-    this.#message = undefined;
-    if (message === undefined) return this.#further?.() === true;
-    this.#further = this.#reader.readContent(message);
-    return this.#further !== undefined;
-  }
-
-  keep(): number | undefined {
-    const message = this.#message;
-    const bytes = (message?.payload.length ?? 0) + OVERHEAD_BYTES;
-    if (!this.#memory.take('bodies', bytes)) return undefined;
-    this.#keptBytes = bytes;
-    if (message !== undefined) this.#message = { ...message, payload: Buffer.from(message.payload) };
-    return bytes;
-  }
-
-  giveUp(): void {
-    const isContentLost = this.#message !== undefined;
-    this.#message = undefined;
-    this.#further = undefined;
-    this.#reader.passUnread(isContentLost && this.#isCompressed);
-    this.#end();
-  }
-
-  #end(): void {
-    this.#memory.giveBack('bodies', this.#keptBytes);
-    this.#keptBytes = 0;
-    this.#reader.messageEnded();
   }
 }

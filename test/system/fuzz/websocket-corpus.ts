@@ -1,6 +1,6 @@
 /** What two ends of the `ws` package say to each other, byte by byte, and damaged. */
 import * as ws from 'ws';
-import { OPCODE } from '../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { createDeflate } from './websocket-reference.ts';
 

@@ -215,10 +215,10 @@ it('the history of a name that gives way becomes that of (other), and a later na
       history.sample();
     }
   };
-  const lineOf = (name: string) => history.lineOf('smartWeb', 'rpc', name).slice(-3);
+  const lineOf = (name: string) => history.of('smartWeb')?.lineOf('rpc', name).slice(-3);
   for (let i = 0; i < 7; i += 1) rpc.recordAnswered('f', 501, MS);
   steps();
-  expect([lineOf('f'), history.worstCallOf('smartWeb')]).toEqual([
+  expect([lineOf('f'), history.of('smartWeb')?.worstCall]).toEqual([
     [0, 0, 7],
     { kind: 'rpc', name: 'f', failed: 7, ended: 7 },
   ]);
@@ -230,7 +230,7 @@ it('the history of a name that gives way becomes that of (other), and a later na
     [0, 0, 1],
     [0, 0, 2],
   ]);
-  expect(history.worstCallOf('smartWeb')).toEqual({ kind: 'rpc', name: '(other)', failed: 8, ended: 8 });
+  expect(history.of('smartWeb')?.worstCall).toEqual({ kind: 'rpc', name: '(other)', failed: 8, ended: 8 });
 });
 
 it('the bytes of names are at least those in a label and in JSON, for any text', () => {

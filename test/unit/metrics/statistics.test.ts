@@ -22,7 +22,7 @@ beforeEach(() => {
 
 const createApplication = (): ApplicationStatistics => createStatistics(OPTIONS, clock);
 
-const createSession = (): Statistics => createApplication().createSessionStatistics();
+const createSession = () => createApplication().createSessionStatistics();
 
 /** Counts by section and name, e.g. `{ 'timers rpc': 2, 'gauges object.monitored': 0 }`. */
 function countsOf(set: MetricSet | undefined): Record<string, number | string | null> {

@@ -75,7 +75,7 @@ it('the history does not count what existed before it', () => {
   }
   const [point] = history.points('smartWeb');
   expect(point).toMatchObject({ rpc: { count: 0, errors: 0, p50: null }, values: 0, aborted: 0, unanswered: 0 });
-  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
+  expect(history.of('smartWeb')?.lineOf('rpc', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
 });
 
 it('the history keeps 720 steps, each with what was counted in it', () => {
@@ -171,11 +171,11 @@ it('the line of a name has its calls of each of the last 12 x 25 s, oldest first
     for (let i = 0; i < 5; i += 1) step();
   }
   call('E.Demo.New', 5);
-  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Run')).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Late')).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
-  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.New')).toEqual(new Array(12).fill(0));
-  expect(history.lineOf('smartWeb', 'sba', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
-  expect(history.lineOf('none', 'rpc', 'E.Demo.Run')).toEqual([]);
+  expect(history.of('smartWeb')?.lineOf('rpc', 'E.Demo.Run')).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+  expect(history.of('smartWeb')?.lineOf('rpc', 'E.Demo.Late')).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+  expect(history.of('smartWeb')?.lineOf('rpc', 'E.Demo.New')).toEqual(new Array(12).fill(0));
+  expect(history.of('smartWeb')?.lineOf('sba', 'E.Demo.Run')).toEqual(new Array(12).fill(0));
+  expect(history.of('none')).toBeUndefined();
 });
 
 it('each of thousands of names has its line', () => {
@@ -188,7 +188,7 @@ it('each of thousands of names has its line', () => {
   const names = [...statistics.sba.metrics().timers].slice(1);
   expect(names).toHaveLength(2_001);
   for (const [name, { count }] of names) {
-    expect(history.lineOf('smartWeb', 'sba', name.slice('sba.'.length)).at(-1), name).toBe(count);
+    expect(history.of('smartWeb')?.lineOf('sba', name.slice('sba.'.length)).at(-1), name).toBe(count);
   }
 });
 
@@ -205,7 +205,7 @@ it('the memory of the history is below 1 MB without names, and below 1 KB for ea
   const withoutLines = await usedBytes();
   for (let i = 0; i < 5; i += 1) step();
   expect((await usedBytes()) - withoutLines).toBeLessThan(1_900_000);
-  expect(history.lineOf('smartWeb', 'rpc', 'E.Demo.Method7').at(-1)).toBe(1);
+  expect(history.of('smartWeb')?.lineOf('rpc', 'E.Demo.Method7').at(-1)).toBe(1);
 });
 
 it('the worst call of the last minute is the name with the most failed calls, of all of its calls that ended', () => {
@@ -215,7 +215,7 @@ it('the worst call of the last minute is the name with the most failed calls, of
   times(10, () => rpc.recordFailed(undefined));
   times(5, () => rpc.recordAnswered('E.Fine', 200, MS));
   step();
-  expect(history.worstCallOf('smartWeb')).toBeUndefined();
+  expect(history.of('smartWeb')?.worstCall).toBeUndefined();
   times(60, () => rpc.recordAnswered('P.Balance.Year.Close', 200, MS));
   times(12, () => rpc.recordAnswered('P.Balance.Year.Close', 404, MS));
   times(70, () => rpc.recordAnswered('P.Balance.Year.Close', 500, MS));
@@ -224,11 +224,11 @@ it('the worst call of the last minute is the name with the most failed calls, of
   rpc.recordFailed('P.Balance.Year.Close');
   step();
   const worst = { kind: 'rpc', name: 'P.Balance.Year.Close', failed: 71, ended: 143 };
-  expect(history.worstCallOf('smartWeb')).toEqual(worst);
+  expect(history.of('smartWeb')?.worstCall).toEqual(worst);
   times(10, step);
-  expect(history.worstCallOf('smartWeb')).toEqual(worst);
+  expect(history.of('smartWeb')?.worstCall).toEqual(worst);
   step();
-  expect(history.worstCallOf('smartWeb')).toMatchObject({ failed: 1, ended: 1 });
+  expect(history.of('smartWeb')?.worstCall).toMatchObject({ failed: 1, ended: 1 });
   step();
-  expect(history.worstCallOf('smartWeb')).toBeUndefined();
+  expect(history.of('smartWeb')?.worstCall).toBeUndefined();
 });

@@ -8,6 +8,7 @@ import {
   type RunningName,
   SlowestCalls,
 } from '../../../../src/measure/record/running-calls.ts';
+import { CallCounts } from '../../../../src/metrics/call-counts.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
 import { NameBudget } from '../../../../src/metrics/name-table.ts';
 import { Timer } from '../../../../src/metrics/timer.ts';
@@ -128,7 +129,8 @@ describe('the slowest calls', () => {
 
 function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly number[] = []) {
   const createTimer = (createdNs: number) => new Timer({ clock, createdNs });
-  const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), keepsCounts: true });
+  const createCounts = () => new CallCounts();
+  const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), createCounts });
   for (const seconds of answeredS) rpc.recordAnswered('P.Report', 200, seconds * S);
   const whole = running.map(
     (name): RunningName => ({ ...{ kind: 'rpc', name: 'P.Report', count: 1, youngest: 0, oldest: 0, ...name } }),

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { MAX_PARAMETERS } from '../../../../src/protocol/bayeux/parameters.ts';
-import { parseCallbackQuery } from '../../../../src/protocol/bayeux/request-body.ts';
+import { MAX_PARAMETERS, parseCallbackQuery } from '../../../../src/protocol/bayeux/request-body.ts';
 import { costOf } from '../../../support/protocol/cost.ts';
 import { parseCallbackMessages, parseRequestText, parseResponseText } from './read-all.ts';
 

@@ -1,7 +1,7 @@
 import { constants, deflateRawSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
   compressed,
   deflated,

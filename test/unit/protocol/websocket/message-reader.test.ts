@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { KEPT_BODY_BYTES } from '../../../../src/limits/unfinished-bodies.ts';
-import { OPCODE } from '../../../../src/protocol/websocket/frame-reader.ts';
+import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
   type MessageReaderOptions,
   WebSocketMessageReader,

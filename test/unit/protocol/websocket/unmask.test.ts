@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { copyUnmasked } from '../../../../src/protocol/websocket/frame-reader.ts';
+import { copyUnmasked } from '../../../../src/protocol/websocket/frame-head.ts';
 
 it('unmasks like RFC 6455 §5.3, at every alignment, phase and length, and leaves the source as it is', () => {
   const key = [0x37, 0xfa, 0x21, 0xbd];
