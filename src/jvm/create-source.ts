@@ -8,12 +8,10 @@ import type { HttpSourceParts } from './http/create-http-source.ts';
 import { type JvmReading, type JvmSource, JvmSourceError } from './jvm-source.ts';
 import { createLocalSource, type LocalSourceParts } from './local-source.ts';
 
-interface JvmSourceParts extends LocalSourceParts, HttpSourceParts {
-  readonly config: Pick<Config, 'jvm' | 'upstream'>;
-}
-
 /** The source that the configuration asks for; undefined for `jvm.source: none`. */
-export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource | undefined> {
+export async function createJvmSource(
+  parts: LocalSourceParts & HttpSourceParts & { readonly config: Pick<Config, 'jvm' | 'upstream'> },
+): Promise<JvmSource | undefined> {
   const { source, http } = parts.config.jvm;
   if (source === 'none') return undefined;
   if (http === undefined || source === 'hsperfdata') return createLocalSource(parts);

@@ -26,7 +26,6 @@ interface JvmMonitorOptions {
 
 interface Shown {
   readonly reading: JvmReading;
-  readonly memory: JvmReading['memory'];
   readonly gauges: JvmGauges;
   readonly server: ServerState;
   readonly source: string;
@@ -141,7 +140,6 @@ export class JvmMonitor {
     const { state } = this;
     this.#last = {
       reading,
-      memory: reading.memory,
       gauges: createJvmGauges(reading),
       server: createServerState(reading.server ?? {}, upstreamPort, before),
       source: source.name,
@@ -234,7 +232,7 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   info(
     'd2_sidecar_jvm_source_info',
     "Source of the JVM's numbers; memory in use is live, or as of the last collection (after-gc).",
-    ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.memory]: 1 } } : undefined),
+    ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.reading.memory]: 1 } } : undefined),
     'source',
     'memory',
   ),

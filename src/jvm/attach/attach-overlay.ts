@@ -67,7 +67,8 @@ export class AttachOverlay {
       this.isApplied = Object.values(live).some((value) => value !== undefined);
       return overlaid;
     } catch (cause) {
-      this.reason = describeFailure(cause);
+      const isOurs = cause instanceof JvmSourceError;
+      this.reason = isOurs ? cause.message : `the attach socket cannot be used (${describeErrno(cause)})`;
       return reading;
     } finally {
       deadline.clear();
@@ -198,8 +199,4 @@ function createDeadline(outer: AbortSignal, ms: number): { readonly signal: Abor
 async function aborted(signal: AbortSignal): Promise<string> {
   if (!signal.aborted) await once(signal, 'abort');
   return STILL_OPENING;
-}
-
-function describeFailure(cause: unknown): string {
-  return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${describeErrno(cause)})`;
 }

@@ -37,7 +37,11 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
     // Generational ZGC has other pools, and its text has only the whole heap.
     if (name !== 'ZHeap' || pools.has(name)) lay(pools, name, usage);
   }
-  if (jvm.collector === 'Shenandoah') layShenandoah(pools, heap, jvm, live.flags);
+  if (jvm.collector === 'Shenandoah') {
+    // Without generations, its only pool is the heap. With generations it has two others, without known values.
+    if (hasOnePool(jvm, live.flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
+    else pools.delete(SHENANDOAH);
+  }
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
   for (const [name, usage] of nonHeapPools) lay(pools, name, usage);
@@ -77,12 +81,6 @@ function selectMax(
   if (info === undefined || info.kind === 'Serial') return base;
   if (info.kind === 'Parallel') return base === undefined ? undefined : Math.max(base, committed ?? base);
   return base ?? info.max ?? flags?.maxHeapSize;
-}
-
-/** Without generations, its only pool is the heap. With generations it has two others, without known values. */
-function layShenandoah(pools: Map<string, PoolUsage>, heap: MemoryUsage, jvm: LiveJvm, flags: FlagsInfo | undefined) {
-  if (hasOnePool(jvm, flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
-  else pools.delete(SHENANDOAH);
 }
 
 function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolean | undefined {

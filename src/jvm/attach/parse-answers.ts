@@ -234,7 +234,10 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
     if (heap === undefined || heaps.some(({ name }) => name === heap.name)) return undefined;
     heaps.push(heap);
   }
-  if (!isKnownSet(heaps)) return undefined;
+  // HotSpot has one undivided code cache, or code heaps that always include the one for its own code.
+  const isUndivided = heaps.some(({ name }) => name === 'CodeCache');
+  const isKnownSet = isUndivided ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
+  if (!isKnownSet) return undefined;
   return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
 }
 
@@ -253,12 +256,6 @@ function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
   return fits ? { name: match[1] as string, used, committed, max } : undefined;
 }
 
-/** HotSpot has one undivided code cache, or code heaps that always include the one for its own code. */
-function isKnownSet(heaps: readonly CodeHeapInfo[]): boolean {
-  const hasWhole = heaps.some(({ name }) => name === 'CodeCache');
-  return hasWhole ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
-}
-
 function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: number): boolean {
   const sum = (key: 'used' | 'max') => heaps.reduce((all, heap) => all + heap[key], 0);
   // Each heap is truncated to whole KiB separately.
@@ -273,21 +270,18 @@ export function parseFlags(text: string): FlagsInfo {
   const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
   const isPossible =
     initialHeapSize !== undefined && maxHeapSize !== undefined && initialHeapSize <= maxHeapSize && maxHeapSize > 0;
+  // Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off.
+  const hasShenandoah = /(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text);
+  // Several modes are joined to a name that does not exist.
+  const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
+  const mode = modes.length === 0 ? 'default' : modes.join(' ');
   return {
     initialHeapSize: isPossible ? initialHeapSize : undefined,
     maxHeapSize: isPossible ? maxHeapSize : undefined,
     initialCodeCacheSize: bytes('InitialCodeCacheSize'),
-    shenandoahMode: shenandoahModeIn(text),
+    shenandoahMode: hasShenandoah ? mode : undefined,
     hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
   };
-}
-
-/** Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off. */
-function shenandoahModeIn(text: string): string | undefined {
-  if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return undefined;
-  // Several modes are joined to a name that does not exist.
-  const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
-  return modes.length === 0 ? 'default' : modes.join(' ');
 }
 
 function numberIn(text: string, pattern: string): number | undefined {

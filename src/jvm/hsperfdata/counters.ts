@@ -17,8 +17,6 @@ export interface Counters {
   readonly startedEpochMs: number | undefined;
 }
 
-type CountersResult = { readonly kind: 'counters'; readonly counters: Counters } | Unusable;
-
 const NONE = 1;
 const BYTES = 2;
 const TICKS = 3;
@@ -54,10 +52,6 @@ const COMMAND = 'sun.rt.javaCommand';
 
 const MAX_TEXT_BYTES = 64;
 
-function isWantedText(name: string): boolean {
-  return name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name);
-}
-
 /** The unit that a wanted number must have; undefined for other numbers. */
 function unitOf(name: string): number | undefined {
   if (GENERATION.test(name) || SPACE.test(name)) return BYTES;
@@ -66,10 +60,10 @@ function unitOf(name: string): number | undefined {
 }
 
 /** Reads the wanted counters. Never throws; a file that contradicts itself is `invalid`, with the reason. */
-export function decodeCounters(bytes: Buffer): CountersResult {
+export function decodeCounters(bytes: Buffer): { readonly kind: 'counters'; readonly counters: Counters } | Unusable {
   const result = parseLayout(bytes);
   if (result.kind !== 'layout') return result;
-  const { entries, isLittleEndian } = result.layout;
+  const { entries, isLittleEndian } = result;
   const numbers = new Map<string, bigint>();
   const texts = new Map<string, string>();
   let command: JavaCommand | undefined;
@@ -81,7 +75,7 @@ export function decodeCounters(bytes: Buffer): CountersResult {
       if (type !== 'J' || unit !== entry.unit)
         return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
       numbers.set(name, isLittleEndian ? bytes.readBigInt64LE(dataOffset) : bytes.readBigInt64BE(dataOffset));
-    } else if (isWantedText(name)) {
+    } else if (name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name)) {
       if (!isText(entry)) return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
       texts.set(name, readText(bytes, entry, MAX_TEXT_BYTES));
     } else if (name === COMMAND && isText(entry)) {
@@ -89,11 +83,8 @@ export function decodeCounters(bytes: Buffer): CountersResult {
     }
   }
   const jdkMajor = parseJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));
-  const startedEpochMs = readSafeNumber(numbers.get('sun.rt.createVmBeginTime'));
-  return {
-    kind: 'counters',
-    counters: { numbers, texts, command, jdkMajor, startedEpochMs },
-  };
+  const startedEpochMs = within(numbers.get('sun.rt.createVmBeginTime'), MAX_COUNT) || undefined;
+  return { kind: 'counters', counters: { numbers, texts, command, jdkMajor, startedEpochMs } };
 }
 
 function isText({ type, unit }: Entry): boolean {
@@ -113,10 +104,6 @@ function parseJdkMajor(specification: string | undefined, jvmVersion: bigint | u
   const major = Number(digits);
   // Before JDK 9 that byte counts HotSpot's own versions.
   return major <= 8 || BigInt(major) === jvmVersion >> 24n ? major : undefined;
-}
-
-function readSafeNumber(value: bigint | undefined): number | undefined {
-  return value !== undefined && value > 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined;
 }
 
 /**

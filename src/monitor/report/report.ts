@@ -118,8 +118,8 @@ function jvmPieces(
   const counts = { reads, failures, boundsHit: Object.fromEntries(boundsHit) };
   const since = new Date(state.sinceEpochMs).toISOString();
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
-  const { source, memory, ageMs, gauges } = state;
-  const head = { ...counts, state: 'available', since, source, memory, ageMs };
+  const { source, reading, ageMs, gauges } = state;
+  const head = { ...counts, state: 'available', since, source, memory: reading.memory, ageMs };
   return jsonWithMember(head, 'metrics', metricsPieces([joinJvmGauges(gauges)], metrics));
 }
 

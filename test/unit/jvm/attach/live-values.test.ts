@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values.ts';
 import { parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from '../../../../src/jvm/attach/parse-answers.ts';
-import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
+import type { Collector } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-source.ts';
 import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
