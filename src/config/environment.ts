@@ -32,7 +32,7 @@ export async function readEnvironment(env: Environment) {
     // Templates may leave a variable empty; it then counts as absent.
     if (text === undefined || text.trim() === '') continue;
     const key = keys.get(name);
-    const removed = removedKeyOf(name);
+    const removed = [...REMOVED.keys()].find((one) => encodeVariable([one]) === name);
     if (removed !== undefined) {
       layers.push({ group: { [removed]: text }, origin: () => name });
     } else if (key === undefined) {
@@ -96,9 +96,4 @@ export function deleteRemovedKeys(layers: readonly Layer[]): readonly string[] {
     for (const { group } of layers) Reflect.deleteProperty(group, name);
     return places.length === 0 ? [] : [`${name} is ignored, since ${reason}: delete it (${places.join(', ')})`];
   });
-}
-
-/** The removed key that an environment variable sets. */
-export function removedKeyOf(variable: string): string | undefined {
-  return [...REMOVED.keys()].find((name) => encodeVariable([name]) === variable);
 }

@@ -58,7 +58,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const broken = parsed.success
     ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
     : [];
-  const conflicts = broken.filter(({ keys }) => !keys.some((key) => isIn(key, wrong)));
+  const conflicts = broken.filter(({ keys }) => !keys.some((key) => wrong.some((path) => isRelated(key, path))));
   const lines = [...problems, ...conflicts].map(({ line }) => line);
   if (lines.length > 0 || !parsed.success) throw new ConfigError(lines.join('\n'));
   return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };
@@ -70,11 +70,8 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
   const parsed = configSchema.shape.control.safeParse(written.group.control);
   if (parsed.success) return parsed.data.socket;
   const issues = parsed.error.issues.map((issue) => ({ ...issue, path: ['control', ...issue.path] }));
-  throw new ConfigError(
-    explainIssues(issues, written)
-      .map(({ line }) => line)
-      .join('\n'),
-  );
+  const lines = explainIssues(issues, written).map(({ line }) => line);
+  throw new ConfigError(lines.join('\n'));
 }
 
 async function gather({ flags, env, readFile = readConfigFile, sockets = [] }: ConfigSources) {
@@ -174,13 +171,10 @@ function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): un
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
 }
 
-/** Whether `key` is one of the wrong keys, is inside one, or is a section or list with a wrong part. */
-function isIn(key: string, wrong: readonly string[]): boolean {
-  return wrong.some((path) => key === path || isBelow(key, path) || isBelow(path, key));
-}
-
-function isBelow(path: string, outer: string): boolean {
-  return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+/** Whether both are the same key, or one is inside the other, which is a section or list. */
+function isRelated(key: string, path: string): boolean {
+  const [inner, outer] = key.length < path.length ? [path, key] : [key, path];
+  return inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
 }
 
 /** What YAML 1.1 reads as false or true, and tools such as Helm write as that. */

@@ -239,21 +239,13 @@ function parseRange(text: string) {
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;
 
-function* findCertificateConflicts({ forwarded, listen }: ParsedConfig): Generator<key.Conflict> {
-  if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return;
-  const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
-  const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
-  yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
-}
-
 export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
   return [
-    ...findPlaceConflicts(parsed),
+    ...findListenConflicts(parsed),
     ...findMonitorConflicts(parsed.monitor),
     ...findListenerTlsConflicts('listen.tls', parsed.listen.tls),
     ...findListenerTlsConflicts('monitor.tls', parsed.monitor.tls),
     ...findUpstreamTlsConflicts(parsed.upstream.tls, parsed.upstream.url?.isSecure),
-    ...findCertificateConflicts(parsed),
     ...findJvmConflicts(parsed.jvm),
     ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
@@ -267,7 +259,7 @@ export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
   ];
 }
 
-function* findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): Generator<key.Conflict> {
+function* findListenConflicts({ upstream, listen, monitor, forwarded }: ParsedConfig): Generator<key.Conflict> {
   const { url } = upstream;
   const keys = ['listen.host', 'listen.port', 'monitor.host', 'monitor.port'];
   if (url === undefined) {
@@ -281,6 +273,11 @@ function* findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): Gener
   if (isSamePlace(listen, monitor)) {
     const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${formatHostPort(listen)})`;
     yield { keys, line };
+  }
+  if (forwarded.clientCertificate !== 'off' && listen.tls.clientAuth === 'none') {
+    const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
+    const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
+    yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
   }
 }
 

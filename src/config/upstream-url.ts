@@ -44,6 +44,12 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, baseUrl: url.origin, isSecure, application });
 }
 
+/** A URL that has the `form`, and so matches `pattern`, as `URL` writes it. */
+export function parsePlainUrl(text: string, pattern: RegExp, form: string): Parsed<string> {
+  const isUsable = pattern.test(text) && URL.canParse(text) && hasHost(text, new URL(text));
+  return isUsable ? ok(new URL(text).href) : bad(form);
+}
+
 export const CONTEXT_PATH_FORM = 'a context path such as smartWeb, or / for the root context';
 
 /** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */
