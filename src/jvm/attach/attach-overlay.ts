@@ -140,7 +140,13 @@ export class AttachOverlay {
       const flags = await ask('VM.flags', parseFlags);
       this.#flags = flags && { of: identity, flags };
     }
-    checkSameJvm(reading, this.#flags?.flags);
+    // JVMs in two containers that share a /tmp have the same pid and socket name, so counters and socket may belong to
+    // different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space at most.
+    if ((reading.heap.max ?? 0) > (this.#flags?.flags.maxHeapSize ?? Number.POSITIVE_INFINITY))
+      throw new JvmSourceError(
+        'D2S_ERR_JVM_FORMAT',
+        'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container its own /tmp.',
+      );
     // G1's counters are as fresh as its text, and closer to the MXBean.
     const { used, committed } = reading.heap;
     const knowsHeap = jvm.collector === 'G1' && used !== undefined && committed !== undefined;
@@ -153,18 +159,6 @@ export class AttachOverlay {
     const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
     return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };
   }
-}
-
-/**
- * JVMs in two containers that share a /tmp have the same pid and socket name, so counters and socket may belong to
- * different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space at most.
- */
-function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void {
-  if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
-  throw new JvmSourceError(
-    'D2S_ERR_JVM_FORMAT',
-    'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container its own /tmp.',
-  );
 }
 
 function unreachable(reason: string): JvmSourceError {

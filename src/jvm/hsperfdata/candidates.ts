@@ -131,16 +131,12 @@ export async function findAll(around: Surroundings): Promise<Survey> {
     // In another /tmp, a file without a visible process is skipped: that /tmp can be read only through its process.
     if (path.tmp !== around.tmpPath && candidate.process === undefined) continue;
     const key = `${candidate.file.device}:${candidate.file.inode}`;
-    if (!candidates.has(key)) candidates.set(key, withOwnRoot(around, candidate));
+    if (candidates.has(key)) continue;
+    // A file in another /tmp was found through any process there. The JVM's own root exists as long as the JVM.
+    const tmp = path.tmp === around.tmpPath ? path.tmp : `${around.procPath}/${candidate.process?.pid}/root/tmp`;
+    candidates.set(key, { ...candidate, path: { ...path, tmp } });
   }
   return { candidates: [...candidates.values()], failures, deniedProcesses };
-}
-
-/** A file in another /tmp was found through any process there. The JVM's own root exists as long as the JVM. */
-function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate): Candidate {
-  const { path, process } = candidate;
-  if (path.tmp === tmpPath || process === undefined) return candidate;
-  return { ...candidate, path: { ...path, tmp: `${procPath}/${process.pid}/root/tmp` } };
 }
 
 async function listEverywhere(around: Surroundings) {

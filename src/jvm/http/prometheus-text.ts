@@ -51,7 +51,8 @@ function parseSample(name: string, rest: string): Sample {
     if (key === undefined || value === undefined) break;
     if (labels.size === MAX_LABELS || labels.has(key))
       throw unreadable(`the labels of ${name} are too many or repeated`);
-    labels.set(key, unescapeLabel(value));
+    const plain = value.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
+    labels.set(key, plain);
     at = label.lastIndex;
   }
   const value = /^(?:[ \t]*,?[ \t]*\})?[ \t]*([^\s{}]+)(?:[ \t].*)?\r?$/.exec(rest.slice(at))?.[1];
@@ -67,10 +68,6 @@ function parseNumber(name: string, text: string): number {
   if (/^[+-]?inf(?:inity)?$/i.test(text))
     return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   throw unreadable(`a value of ${name} is not a number`);
-}
-
-function unescapeLabel(value: string): string {
-  return value.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
 }
 
 function unreadable(why: string): JvmSourceError {
