@@ -99,7 +99,12 @@ export class ExchangeReporter {
   admit(exchange: Exchange): Refusal | undefined {
     if (exchange.isDenied) {
       this.hits.hit('rest.deny');
-      this.#logUnnamed(exchange.client);
+      const { viaProxy, remoteAddress } = exchange.client;
+      // An operator who asks through the proxy expects to be let in, as the proxy is on loopback.
+      if (!this.#hasLoggedUnnamed && viaProxy !== undefined && isLoopback(remoteAddress)) {
+        this.#hasLoggedUnnamed = true;
+        this.#logger.warn({ address: remoteAddress }, UNNAMED);
+      }
       return deniedRefusal();
     }
     const { maxInFlight = 0 } = this.#admission;
@@ -116,13 +121,6 @@ export class ExchangeReporter {
   noteRefused(fault: RequestFault): void {
     this.refused.set(fault, (this.refused.get(fault) ?? 0) + 1);
     if (fault === 'too-large') this.hits.hit('limits.headBytes');
-  }
-
-  /** An operator who asks through the proxy expects to be let in, as the proxy is on loopback. */
-  #logUnnamed({ viaProxy, remoteAddress }: ClientConnection): void {
-    if (this.#hasLoggedUnnamed || viaProxy === undefined || !isLoopback(remoteAddress)) return;
-    this.#hasLoggedUnnamed = true;
-    this.#logger.warn({ address: remoteAddress }, UNNAMED);
   }
 
   /** The head of the final response, or of a 101, has arrived. Not needed unless `exchange.wantsResponse`. */

@@ -85,15 +85,18 @@ export class RunningExchange {
 
   /** Reads bytes of the upstream and passes on those of the response. False if the client's socket is full. */
   passResponse(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    const { exchange } = this;
     const { response, toClient } = this.#parts;
     this.progress = response.read(bytes, length);
     const { headEnd, head, interimStatus } = response;
-    if (headEnd > 0) this.exchange.status = head?.status ?? 0;
+    if (headEnd > 0) exchange.status = head?.status ?? 0;
     const isComplete = this.progress === 'complete';
     // The call ends at its last byte from the upstream. A short answer is recorded before it is written, at the end of the turn.
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
-    if (headEnd > 0) this.#responseCame();
-    else if (interimStatus === 100) {
+    if (headEnd > 0) {
+      exchange.firstByteNs = this.endedNs || this.#reporter.nowNs();
+      if (exchange.isWaitingForClient) exchange.clientWaitEnded(exchange.firstByteNs);
+    } else if (interimStatus === 100) {
       this.expectsContinue = false;
       this.bodyPassed();
     }
@@ -163,12 +166,6 @@ export class RunningExchange {
     const { request, response, toUpstream } = this.#parts;
     if (request.isDone || response.head !== undefined || this.isRefused) return;
     if (!toUpstream.isFull && !this.expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
-  }
-
-  #responseCame(): void {
-    const { exchange } = this;
-    exchange.firstByteNs = this.endedNs || this.#reporter.nowNs();
-    if (exchange.isWaitingForClient) exchange.clientWaitEnded(exchange.firstByteNs);
   }
 
   /** The client's socket is full. The upstream is not read until `clientTook`. */

@@ -29,11 +29,6 @@ export type Reachability =
 /** What is wrong although the last attempt may have succeeded: a lack of descriptors, ports or memory here, or of TLS. */
 type Obstacle = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
 
-interface UpstreamParts {
-  readonly tls?: UpstreamTls | undefined;
-  readonly outages?: OutageRecord | undefined;
-}
-
 const PROBE_INTERVAL_NS = NS_PER_S;
 const PROBE_TIMEOUT_MS = 1_000;
 /** How long a server may take to refuse our certificate after the handshake of TLS 1.3. */
@@ -57,7 +52,7 @@ export class Upstream {
   constructor(
     options: HostPort & { readonly connectTimeoutMs: number },
     clock: Clock,
-    { tls, outages }: UpstreamParts = {},
+    { tls, outages }: { readonly tls?: UpstreamTls | undefined; readonly outages?: OutageRecord | undefined } = {},
   ) {
     this.#outages = outages;
     this.#address = options;
