@@ -136,6 +136,14 @@ function entriesOf(values: MetricValues): Iterator<readonly [label: string, valu
   return (Symbol.iterator in byLabel ? byLabel : Object.entries(byLabel))[Symbol.iterator]();
 }
 
+/** Parts of the program by name, e.g. the listeners; undefined where one is not configured. */
+export type Parts<Part> = Readonly<Record<string, Part | undefined>>;
+
+/** A value of each part. */
+export function ofEach<Part>(read: (part: Part) => MetricValues): (parts: Parts<Part>) => MetricValues {
+  return (parts) => Object.entries(parts).map(([name, part]) => [name, part && read(part)] as const);
+}
+
 /** Values of a large map, each read when it is written. */
 export function* readEach<Value>(
   map: ReadonlyMap<string, Value>,

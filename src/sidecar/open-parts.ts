@@ -48,13 +48,9 @@ export async function openParts(config: Config, options: OpenOptions) {
 async function openAlerts({ alerts: config, state, history }: Config, { clock, logger }: OpenOptions) {
   if (!hasReceivers(config)) return undefined;
   const { Alerts } = await import('../export/alerts/alerts.ts');
-  return await Alerts.open({ config, file: alertsFile({ state, history }), clock, logger });
-}
-
-/** Beside the file that outlives a restart. */
-export function alertsFile({ state, history }: Pick<Config, 'state' | 'history'>): string | undefined {
+  // Beside the file that outlives a restart.
   const beside = state.file ?? history.file;
-  return beside === undefined ? undefined : `${beside}.alerts`;
+  return await Alerts.open({ config, file: beside && `${beside}.alerts`, clock, logger });
 }
 
 /** The history on disk; undefined without `history.file`, and its code is then not loaded. */

@@ -139,7 +139,14 @@ export class Sidecar {
     const { observers } = recorder;
     this.#otlp = parts.createOtlp?.({ config, monitored, observers, clock, nextTurn, logger, env: process.env });
     const answers = { ...config.metrics, nextTurn };
-    this.#monitor = new Monitor(monitored, answers, this.#createGuard(), logger, {
+    const guard = new Guard({
+      access: () => {
+        const trouble = tls.monitor?.files.trouble;
+        return trouble === undefined ? parts.access.current : new AccessClosed(trouble);
+      },
+      hosts: () => this.#hosts,
+    });
+    this.#monitor = new Monitor(monitored, answers, guard, logger, {
       tls: tls.monitor,
       limits: config.monitor,
       hits: this.limits,
@@ -315,16 +322,6 @@ export class Sidecar {
       this.dispatcher.reconfigure(selectDispatcherOptions(config), selectTrafficOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };
-  }
-
-  #createGuard(): Guard {
-    return new Guard({
-      access: () => {
-        const trouble = this.tls.monitor?.files.trouble;
-        return trouble === undefined ? this.#parts.access.current : new AccessClosed(trouble);
-      },
-      hosts: () => this.#hosts,
-    });
   }
 
   #createMonitored(): Monitored {

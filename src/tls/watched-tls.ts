@@ -7,7 +7,7 @@ import { type Clock, MS_PER_S, NS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
-import { gauge, type MetricDescription } from '../base/metric-description.ts';
+import { gauge, type MetricDescription, ofEach, type Parts } from '../base/metric-description.ts';
 import { LastResult } from './authorities.ts';
 import { TLS_POLICY } from './policy.ts';
 import {
@@ -67,7 +67,9 @@ export class WatchedTls extends FileWatch {
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
       const watched = new WatchedTls(files, await createStandInMaterial(parts.clock), new LastResult(), parts);
-      watched.#standInFor(error);
+      watched.trouble = error;
+      parts.logger.error({ section: files.section, code: error.code, reason: error.message }, STANDING_IN.unusable);
+      watched.startWithError(error.message);
       return watched;
     }
   }
@@ -104,13 +106,6 @@ export class WatchedTls extends FileWatch {
     const texts = await readTlsFiles(files, this.#opened);
     if (contentOf(texts) === this.material.content) return this.material;
     return await createTlsMaterial(files, texts, this.#clock);
-  }
-
-  #standInFor(error: SidecarError): void {
-    this.trouble = error;
-    const { section } = this.#files;
-    this.logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
-    this.startWithError(error.message);
   }
 
   protected override get messages() {
@@ -168,17 +163,11 @@ async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
 }
 
 /** By section, e.g. `listen.tls`; undefined without TLS. */
-export type TlsSections = Readonly<Record<string, { readonly numbers: WatchedTlsNumbers } | undefined>>;
-
-export const CERTIFICATE_METRICS: readonly MetricDescription<TlsSections>[] = [
+export const CERTIFICATE_METRICS: readonly MetricDescription<Parts<{ readonly numbers: WatchedTlsNumbers }>>[] = [
   gauge(
     'd2_sidecar_tls_certificate_expiry_timestamp_seconds',
     "Expiry of the sidecar's certificate in use.",
-    (sections) =>
-      Object.entries(sections).map(([section, part]) => {
-        const endEpochMs = part?.numbers.notAfterEpochMs;
-        return [section, endEpochMs && endEpochMs / MS_PER_S] as const;
-      }),
+    ofEach(({ numbers: { notAfterEpochMs } }) => notAfterEpochMs && notAfterEpochMs / MS_PER_S),
     'section',
   ),
 ];
