@@ -10,7 +10,6 @@ import { ignoreAbsent, isTrustedOwner, resolveTrusted, trustedOwners, UntrustedF
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants;
 
-/** Another process is writing the same file. */
 export class WrittenByAnotherError extends Error {
   readonly code = 'EANOTHER';
 }

@@ -71,7 +71,7 @@ export class ListenerTls {
 
   /** Updates the certificates of `server`, made with `serverOptions`, and counts its failed handshakes. */
   attach(server: Server): void {
-    this.files.onReplaced((options) => server.setSecureContext(options));
+    this.files.onReplaced = (options) => server.setSecureContext(options);
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
       this.#counts.failed += 1;
       const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
@@ -90,7 +90,7 @@ export class ListenerTls {
   }
 
   /** The client's identity from its certificate. Call once per connection: it counts unverified clients. */
-  clientOf(socket: TLSSocket): ClientCertificate | undefined {
+  clientOf(socket: TLSSocket) {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
       this.#counts.unverified += 1;
@@ -133,14 +133,6 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<Parts<Pick<ListenerTl
   ),
 ];
 
-/** The identity in a verified client certificate. */
-export interface ClientCertificate {
-  /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
-  readonly user: string;
-  /** Issuer and subject; a renewed certificate keeps both. */
-  readonly subject: string;
-}
-
 /** Longer chains are cut: real ones have two or three certificates. */
 const MAX_CHAIN = 10;
 
@@ -161,15 +153,20 @@ export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
 }
 
 /**
- * The client's certificate, if it chains to a CA in `clientCaFile`. Undefined without one, and for a subject
+ * The client's identity, if its certificate chains to a CA in `clientCaFile`. Undefined without one, and for a subject
  * without exactly one common name.
  */
-export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
+export function clientCertificateOf(socket: TLSSocket) {
   // A session resumed without a certificate is also authorized, so the certificate itself is checked below.
   if (!socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
   const user: unknown = certificate.toLegacyObject().subject.CN;
   if (typeof user !== 'string' || user === '') return undefined;
-  return { user, subject: `${certificate.issuer}\n\n${certificate.subject}` };
+  return {
+    /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
+    user,
+    /** Issuer and subject; a renewed certificate keeps both. */
+    subject: `${certificate.issuer}\n\n${certificate.subject}`,
+  };
 }

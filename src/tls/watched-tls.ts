@@ -44,7 +44,8 @@ const STANDING_IN = {
 
 export class WatchedTls extends FileWatch {
   readonly #clock: Clock;
-  readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
+  /** Gets the options of each new set of files; new connections should use them. */
+  onReplaced: ((options: TlsMaterial['options']) => void) | undefined;
   #files: TlsFiles;
   /** In use now. */
   material: TlsMaterial;
@@ -66,7 +67,13 @@ export class WatchedTls extends FileWatch {
       return await WatchedTls.open(files, parts);
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      const watched = new WatchedTls(files, await createStandInMaterial(parts.clock), new LastResult(), parts);
+      const { cert, key } = await createStandIn(parts.clock);
+      // Verifies no client certificate: its only authority is the stand-in certificate itself.
+      const options = { ...TLS_POLICY, cert, key, ca: cert };
+      const secureContext = createSecureContext(options);
+      const material = { content: undefined, options, secureContext, certificate: undefined, warnings: [] };
+      const standIn = { ...material, warnOfTime: () => undefined };
+      const watched = new WatchedTls(files, standIn, new LastResult(), parts);
       watched.trouble = error;
       parts.logger.error({ section: files.section, code: error.code, reason: error.message }, STANDING_IN.unusable);
       watched.startWithError(error.message);
@@ -85,11 +92,6 @@ export class WatchedTls extends FileWatch {
 
   override get numbers(): WatchedTlsNumbers {
     return { ...super.numbers, notAfterEpochMs: this.material.certificate?.notAfterEpochMs };
-  }
-
-  /** Calls `listener` with the options of each new set of files; new connections should use them. */
-  onReplaced(listener: (options: TlsMaterial['options']) => void): void {
-    this.#listeners.push(listener);
   }
 
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
@@ -129,7 +131,7 @@ export class WatchedTls extends FileWatch {
 
   #apply(loaded: TlsMaterial): void {
     if (loaded.content === this.material.content) return;
-    for (const listener of this.#listeners) listener(loaded.options);
+    this.onReplaced?.(loaded.options);
     this.material = loaded;
     this.trouble = undefined;
     this.countReplaced();
@@ -146,20 +148,6 @@ export class WatchedTls extends FileWatch {
     const warning = this.material.warnOfTime();
     if (warning !== undefined) this.logger.warn(warning);
   }
-}
-
-/** Verifies no client certificate: its only authority is the stand-in certificate itself. */
-async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
-  const { cert, key } = await createStandIn(clock);
-  const options = { ...TLS_POLICY, cert, key, ca: cert };
-  return {
-    content: undefined,
-    options,
-    secureContext: createSecureContext(options),
-    certificate: undefined,
-    warnings: [],
-    warnOfTime: () => undefined,
-  };
 }
 
 /** By section, e.g. `listen.tls`; undefined without TLS. */

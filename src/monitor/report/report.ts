@@ -71,7 +71,7 @@ function reportPieces(sources: ReportSources, { system, process: reading, tables
     ['state', json(readState(sidecar))],
     ['verdicts', json(readVerdicts(monitored, hasUsers))],
     // The last warnings and errors, as logged.
-    ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray(log?.lines ?? []))],
+    ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray([...(log?.lines ?? [])]))],
     ['jvm', jvmPieces(monitored.jvm, config)],
     // What `/metrics` shows, without the tables of single names, which are in the statistics.
     ['metrics', jsonObject(tables.map((table) => [table.name, jsonArray(sampleTexts(table))]))],
