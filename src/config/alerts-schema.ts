@@ -15,16 +15,10 @@ export function parseHookUrl(written: string): Parsed<string> {
   return parsePlainUrl(written, /^https?:\/\/[^/\\@?#\s]+(?:[/?][^\\#\s]*)?$/i, HOOK_FORM);
 }
 
-export interface MailServer {
-  /** Without the brackets of IPv6. */
-  readonly host: string;
-  readonly port: number;
-  /** TLS from the beginning. */
-  readonly isTls: boolean;
-}
+export type MailServer = NonNullable<ReturnType<typeof parseMailServer>>;
 
-/** Undefined for another form. */
-export function parseMailServer(written: string): MailServer | undefined {
+/** `host` is without the brackets of IPv6; `isTls`: TLS from the beginning. Undefined for another form. */
+export function parseMailServer(written: string) {
   const found = /^(smtps?):\/\/(\[[0-9a-f:.]+\]|[^/\\@?#\s:]+)(?::(\d{1,5}))?\/?$/i.exec(written);
   const [, scheme = '', host = '', port] = found ?? [];
   const isTls = scheme.toLowerCase() === 'smtps';
@@ -127,7 +121,6 @@ export function* findAlertConflicts({ webhook, mail, rules }: z.output<typeof al
     yield conflict('rules: nobody gets these messages, expected alerts.webhook or alerts.mail', 'rules');
 }
 
-/** Whether anybody gets messages. */
 export function hasReceivers({ webhook, mail }: Pick<key.Frozen<z.output<typeof alerts>>, 'webhook' | 'mail'>) {
   return (webhook.url ?? webhook.urlFile ?? mail.smtp) !== undefined;
 }

@@ -4,11 +4,11 @@
  */
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
-import { buildConfig, type Config } from './config.ts';
+import { buildConfig } from './config.ts';
 import { CONFIG_VARIABLE, deleteRemovedKeys, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { formatHostPort, type GivenSocket, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
-import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
+import { configSchema, findConflicts, findStopConflicts } from './schema.ts';
 import { choicesAt, listKeys } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { createGroup, formatKey, type Group, isGroup, type Layer, setAt, valueAt, Written } from './written.ts';
@@ -33,19 +33,15 @@ export interface ConfigSources {
   readonly sockets?: readonly GivenSocket[];
 }
 
-export interface LoadedConfig {
-  readonly config: Config;
-  /** The same configuration by its keys; see reload-config.ts. */
-  readonly parsed: ParsedConfig;
-  /** For the log: keys that are gone, and unknown environment variables with our prefix, without their values. */
-  readonly warnings: readonly string[];
-}
+export type LoadedConfig = Awaited<ReturnType<typeof loadConfig>>;
 
 /**
  * Throws ConfigError (D2S_ERR_CONFIG) with one line for each problem: key, value and what was expected. Throws
- * StartError (D2S_ERR_CONFIG_FILE) if the file cannot be read.
+ * StartError (D2S_ERR_CONFIG_FILE) if the file cannot be read. `parsed` is the same configuration by its keys; see
+ * reload-config.ts. `warnings` are for the log: keys that are gone, and unknown environment variables with our prefix,
+ * without their values.
  */
-export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
+export async function loadConfig(sources: ConfigSources) {
   const { written, warnings, mistakes } = await gather(sources);
   const first = configSchema.safeParse(written.group);
   const found = first.success ? [] : explainIssues(first.error.issues, written);

@@ -24,7 +24,6 @@ declare module 'zod' {
   }
 }
 
-/** A contradiction between several keys. */
 export interface Conflict {
   /** Not reported if one of these is invalid itself. A section stands for all its keys. */
   readonly keys: readonly string[];
