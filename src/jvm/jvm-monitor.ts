@@ -42,13 +42,12 @@ export type JvmState =
 
 /** The JVM first stops all its threads, which may wait for a collection. */
 const DUMP_TIMEOUT_MS = 10_000;
-const NOT_READ_YET = 'The JVM has not been read yet.';
 
 export class JvmMonitor {
   readonly #options: JvmMonitorOptions;
   readonly #startedEpochMs: number;
   #last: Shown | undefined;
-  #reason = NOT_READ_YET;
+  #reason = 'The JVM has not been read yet.';
   #loggedReason: string | undefined;
   /** Readings tried since the start, and those that failed. */
   reads = 0;

@@ -116,16 +116,13 @@ const NAME_ENDS = /^(.*)("(?: #\d+)?(?: \[\d+\])?(?: daemon)? (?:prio|os_prio)=.
  */
 export function cleanDump(dump: string): string {
   const lines = dump.split(/\r?\n/);
-  const { cleaned, names } = joinNames(lines, readAddresses(lines));
-  return sanitizeLines(shortenNames(cleaned, names).join('\n'));
-}
-
-/** The addresses of the Java threads that are in the list at the beginning; empty before JDK 10. */
-function readAddresses(lines: readonly string[]): Set<string> {
+  // The addresses of the Java threads that are in the list at the beginning; none before JDK 10.
   const firstName = lines.findIndex((line) => line.startsWith('"'));
   const before = lines.slice(0, Math.max(0, firstName));
   const begin = before.findIndex((line) => LIST_BEGINS.test(line));
-  return new Set(begin < 0 ? [] : before.slice(begin + 1).flatMap((line) => line.match(ADDRESS) ?? []));
+  const listed = begin < 0 ? [] : before.slice(begin + 1).flatMap((line) => line.match(ADDRESS) ?? []);
+  const { cleaned, names } = joinNames(lines, new Set<string>(listed));
+  return sanitizeLines(shortenNames(cleaned, names).join('\n'));
 }
 
 /** Joins the lines of each thread's name, with U+FFFD for its line feeds. `addresses` loses those that were found. */

@@ -11,9 +11,7 @@ export interface LiveValues {
   readonly flags?: FlagsInfo | undefined;
 }
 
-interface LiveJvm extends Pick<VisibleJvm, 'collector' | 'jdkMajor'> {
-  readonly architecture: string;
-}
+type LiveJvm = Pick<VisibleJvm, 'collector' | 'jdkMajor'> & { readonly architecture: string };
 
 const METASPACE = 'Metaspace';
 const CLASS_SPACE = 'Compressed Class Space';
@@ -90,28 +88,21 @@ function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolea
   return jdkMajor !== undefined && jdkMajor <= SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK ? true : undefined;
 }
 
-function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, jvm: LiveJvm) {
+function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, { architecture }: LiveJvm) {
   const pools = new Map<string, MemoryUsage>();
   if (metaspace !== undefined) {
     const { classSpace, ...both } = metaspace;
     pools.set(METASPACE, { init: 0, ...both });
     if (classSpace !== undefined) pools.set(CLASS_SPACE, { init: 0, ...classSpace });
   }
+  // The initial size was never compared with the MXBean on other processors, and with large pages.
+  const isInitKnown = flags !== undefined && architecture === 'x64' && !flags.hasLargePages;
   for (const { name, ...usage } of codeHeaps) {
-    pools.set(name, { init: initialCodeHeapBytes(usage.max, flags, jvm), ...usage });
+    const bytes = Math.min(flags?.initialCodeCacheSize ?? INITIAL_CODE_HEAP_BYTES_X64, usage.max);
+    const init = isInitKnown ? Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES : undefined;
+    pools.set(name, { init, ...usage });
   }
   return pools;
-}
-
-/** Undefined where the value was never compared with the MXBean: on other processors, and with large pages. */
-function initialCodeHeapBytes(
-  max: number,
-  flags: FlagsInfo | undefined,
-  { architecture }: LiveJvm,
-): number | undefined {
-  if (flags === undefined || architecture !== 'x64' || flags.hasLargePages) return undefined;
-  const bytes = Math.min(flags.initialCodeCacheSize ?? INITIAL_CODE_HEAP_BYTES_X64, max);
-  return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 }
 
 /** Counts the class space twice, like the MXBean: it is also a part of Metaspace. */

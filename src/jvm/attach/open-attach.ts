@@ -175,12 +175,7 @@ export class AttachOpener {
     return undefined;
   }
 
-  async #awaitSocket(
-    jvm: VisibleJvm,
-    checked: ProcessInfo,
-    socketPath: string,
-    history: History,
-  ): Promise<string | undefined> {
+  async #awaitSocket(jvm: VisibleJvm, checked: ProcessInfo, socketPath: string, history: History) {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;

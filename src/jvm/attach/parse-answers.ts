@@ -138,35 +138,9 @@ function onlyMatch(text: string, pattern: string): RegExpMatchArray | undefined 
   return matches.length === 1 ? matches[0] : undefined;
 }
 
-export interface MetaspaceInfo {
-  /** Bytes, including class space. */
-  readonly used: number;
-  readonly committed: number;
-  /** -1: unlimited. Absent if the text does not say. */
-  readonly max: number | undefined;
-  /** Absent without compressed class pointers. */
-  readonly classSpace?: { readonly used: number; readonly committed: number; readonly max: number | undefined };
-}
-
-export interface CodeHeapInfo {
-  /** The MXBean's name, e.g. `CodeHeap 'non-nmethods'`, or `CodeCache` for an undivided cache. */
-  readonly name: string;
-  /** Bytes. `used` is truncated to whole KiB, the others are exact. */
-  readonly used: number;
-  readonly committed: number;
-  readonly max: number;
-}
-
-export interface FlagsInfo {
-  readonly initialHeapSize?: number | undefined;
-  readonly maxHeapSize?: number | undefined;
-  /** Only if it differs from the platform's default. */
-  readonly initialCodeCacheSize?: number | undefined;
-  /** E.g. `generational`, or `default` if no mode was set. Absent with other collectors. */
-  readonly shenandoahMode?: string | undefined;
-  /** Code heaps then grow by larger pages than usual. */
-  readonly hasLargePages: boolean;
-}
+export type MetaspaceInfo = NonNullable<ReturnType<typeof parseMetaspace>>;
+export type CodeHeapInfo = NonNullable<ReturnType<typeof parseCodeHeap>>;
+export type FlagsInfo = Partial<ReturnType<typeof parseFlags>>;
 
 /** Each line is counted separately, while classes are loaded and code is compiled. */
 const MAX_DRIFT_BYTES = 1_048_576;
@@ -174,11 +148,15 @@ const MAX_DRIFT_BYTES = 1_048_576;
 const MAX_CODE_HEAPS = 8;
 const UNLIMITED = -1;
 
-/** For `VM.metaspace basic scale=1`. Undefined for text that is not understood. */
-export function parseMetaspace(text: string): MetaspaceInfo | undefined {
+/**
+ * For `VM.metaspace basic scale=1`, in bytes, class space included; `max` is -1 without a limit, and undefined if the text
+ * does not say. Undefined for text that is not understood.
+ */
+export function parseMetaspace(text: string) {
   if (onlyMatch(text, '^No class space$') !== undefined) {
+    // Without compressed class pointers.
     const whole = parsePart(text, '', '');
-    return whole && { used: whole.used, committed: whole.committed, max: maxOf(text, whole.committed) };
+    return whole && { ...whole, max: maxOf(text, whole.committed), classSpace: undefined };
   }
   const nonClass = parsePart(text, 'Non-class: +', 'Non-class space: +');
   const classSpace = parsePart(text, 'Class: +', 'Class space: +');
@@ -241,7 +219,11 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
   return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
 }
 
-function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
+/**
+ * In bytes; `used` is truncated to whole KiB, the others are exact. `name` is the MXBean's, e.g. `CodeHeap 'non-nmethods'`,
+ * or `CodeCache` for an undivided cache.
+ */
+function parseCodeHeap(match: RegExpMatchArray) {
   const kib = (index: number) => Number(match[index]) * KIB;
   const [size, used, peak, free] = [kib(2), kib(3), kib(4), kib(5)];
   const [low, high, end] = [6, 7, 8].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];
@@ -264,7 +246,7 @@ function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: numbe
 }
 
 /** For `VM.flags`, which lists on one line all flags that differ from their defaults. */
-export function parseFlags(text: string): FlagsInfo {
+export function parseFlags(text: string) {
   // A flag that occurs twice is ignored. A flag is a whole word.
   const bytes = (name: string) => numberIn(text, `(?<=^|\\s)-XX:${name}=(\\d{1,15})(?=\\s|$)`);
   const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
@@ -278,8 +260,11 @@ export function parseFlags(text: string): FlagsInfo {
   return {
     initialHeapSize: isPossible ? initialHeapSize : undefined,
     maxHeapSize: isPossible ? maxHeapSize : undefined,
+    /** Only if it differs from the platform's default. */
     initialCodeCacheSize: bytes('InitialCodeCacheSize'),
+    /** E.g. `generational`, or `default` if no mode was set. Undefined with other collectors. */
     shenandoahMode: hasShenandoah ? mode : undefined,
+    /** Code heaps then grow by larger pages than usual. */
     hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
   };
 }

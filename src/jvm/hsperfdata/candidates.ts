@@ -109,14 +109,10 @@ async function isOf(
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
 
-export interface Survey {
-  readonly candidates: readonly Candidate[];
-  readonly failures: readonly Failure[];
-  readonly deniedProcesses: readonly ProcessInfo[];
-}
+export type Survey = Awaited<ReturnType<typeof findAll>>;
 
 /** All JVMs with a counters file in our /tmp or in the /tmp of a visible process, each once. */
-export async function findAll(around: Surroundings): Promise<Survey> {
+export async function findAll(around: Surroundings) {
   const { paths, deniedProcesses } = await listEverywhere(around);
   const candidates = new Map<string, Candidate>();
   const failures: Failure[] = [];
@@ -182,14 +178,12 @@ export function findKnownUsers({ procPath, user }: Surroundings, uids: ReadonlyS
   const own = ownUser();
   if (own !== undefined && uids.has(own.uid)) names.add(own.username);
   for (const process of pid === undefined ? ['self'] : ['self', pid]) {
-    for (const name of namesIn(`${procPath}/${process}/root/etc/passwd`, uids)) names.add(name);
+    for (const line of (readSmall(`${procPath}/${process}/root/etc/passwd`) ?? '').split('\n')) {
+      const [name = '', , uid = ''] = line.split(':', 3);
+      if (/^\d+$/.test(uid) && uids.has(Number(uid))) names.add(name);
+    }
   }
   return [...names].filter((name) => FOLDER_PART.test(name)).slice(0, MAX_USERS);
-}
-
-function namesIn(passwdPath: string, uids: ReadonlySet<number>): string[] {
-  const entries = (readSmall(passwdPath) ?? '').split('\n').map((line) => line.split(':', 3));
-  return entries.filter(([, , uid = '']) => /^\d+$/.test(uid) && uids.has(Number(uid))).map(([name = '']) => name);
 }
 
 /** Undefined for a user id without a name. */

@@ -10,7 +10,7 @@ export interface Counters {
   readonly numbers: ReadonlyMap<string, bigint>;
   /** E.g. `sun.gc.policy.name` => `GarbageFirst`. */
   readonly texts: ReadonlyMap<string, string>;
-  readonly command: JavaCommand | undefined;
+  readonly command: ReturnType<typeof parseJavaCommand> | undefined;
   /** E.g. 17; undefined if the file's two version counters are missing or disagree. */
   readonly jdkMajor: number | undefined;
   /** When the JVM started, in milliseconds since 1970. Identifies a JVM together with the file's inode. */
@@ -66,7 +66,7 @@ export function decodeCounters(bytes: Buffer): { readonly kind: 'counters'; read
   const { entries, isLittleEndian } = result;
   const numbers = new Map<string, bigint>();
   const texts = new Map<string, string>();
-  let command: JavaCommand | undefined;
+  let command: ReturnType<typeof parseJavaCommand> | undefined;
   for (const entry of entries) {
     const { name, type, dataOffset } = entry;
     const unit = unitOf(name);
@@ -106,16 +106,6 @@ function parseJdkMajor(specification: string | undefined, jvmVersion: bigint | u
   return major <= 8 || BigInt(major) === jvmVersion >> 24n ? major : undefined;
 }
 
-/**
- * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may contain passwords:
- * only the kind and the short name of the class or archive are kept.
- */
-export interface JavaCommand {
-  readonly kind: 'application-server' | 'tool' | 'other';
-  /** E.g. `org.apache.catalina.startup.Bootstrap`, `jboss-modules.jar`. */
-  readonly name: string;
-}
-
 const MAX_NAME_LENGTH = 80;
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';
 const WILDFLY = 'jboss-modules.jar';
@@ -135,14 +125,18 @@ const WILDFLY_TOOLS = [
 const JDK_TOOLS =
   /^(?:jdk\.[a-z.]+|java\.[a-z.]+)\/|^(?:sun\.tools|sun\.jvmstat|com\.sun\.tools|jdk\.jshell|jdk\.jfr|jdk\.tools)\./;
 
-export function parseJavaCommand(text: string): JavaCommand {
+/**
+ * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may contain passwords:
+ * only the kind and the short name of the class or archive are kept, e.g. `jboss-modules.jar`.
+ */
+export function parseJavaCommand(text: string) {
   const [first = '', ...rest] = text.split(' ');
   const path = first.slice(first.lastIndexOf('/') + 1);
   const name = path.replace(/[^\w.$-]/g, '').slice(0, MAX_NAME_LENGTH) || 'unnamed';
   return { kind: classifyCommand(first, path, rest), name };
 }
 
-function classifyCommand(first: string, path: string, rest: readonly string[]): JavaCommand['kind'] {
+function classifyCommand(first: string, path: string, rest: readonly string[]) {
   if (first === TOMCAT) return rest.at(-1) === 'start' ? 'application-server' : 'tool';
   if (path === WILDFLY) return rest.some((word) => WILDFLY_TOOLS.includes(word)) ? 'tool' : 'application-server';
   return JDK_TOOLS.test(first) ? 'tool' : 'other';

@@ -65,12 +65,7 @@ function readEntries(bytes: Buffer, isLittleEndian: boolean): LayoutResult {
 }
 
 /** HotSpot has one layout for entries: head, name, aligned value, padding to 8 bytes. Any other layout is damage. */
-function readEntry(
-  bytes: Buffer,
-  offset: number,
-  entryBytes: number,
-  int32: (offset: number) => number,
-): Entry | undefined {
+function readEntry(bytes: Buffer, offset: number, entryBytes: number, int32: (offset: number) => number) {
   if (int32(offset + 4) !== ENTRY_HEAD_BYTES) return undefined;
   const vectorLength = int32(offset + 8);
   const type = String.fromCharCode(bytes.readUInt8(offset + 12));

@@ -15,8 +15,8 @@ const NO_LIMIT = -1;
 const SHENANDOAH_GENERATIONS_JDK = 24;
 
 const FORMULAS: Readonly<Record<Collector, (counters: Counters) => HeapReading>> = {
-  Serial: (counters) => serialOrParallel(counters, SERIAL, false),
-  Parallel: (counters) => serialOrParallel(counters, PARALLEL, true),
+  Serial: (counters) => serialOrParallel(counters, false),
+  Parallel: (counters) => serialOrParallel(counters, true),
   G1: g1,
   ZGC: zgc,
   GenerationalZGC: generationalZgc,
@@ -24,11 +24,8 @@ const FORMULAS: Readonly<Record<Collector, (counters: Counters) => HeapReading>>
   unknown: () => NOTHING,
 };
 
-const SERIAL = { eden: 'Eden Space', survivor: 'Survivor Space', old: 'Tenured Gen' };
-const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'PS Old Gen' };
-
 /** Parallel moves the borders between its spaces. No heap.init: the counters have only an explicit -Xms. */
-function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: boolean): HeapReading {
+function serialOrParallel(counters: Counters, isParallel: boolean): HeapReading {
   const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
   const [eden, s1, s2] = [spaceOf(counters, 0, 0), spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
   const [old, from] = [spaceOf(counters, 1, 0), survivorInUse(s1, s2)];
@@ -37,10 +34,11 @@ function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: 
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
   const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
   const survivorMax = isParallel ? from?.capacity : from?.maxCapacity;
+  const [prefix, oldName] = isParallel ? ['PS ', 'PS Old Gen'] : ['', 'Tenured Gen'];
   const pools = createPools({
-    [names.eden]: { used: eden.used, committed: eden.capacity, max: edenMax },
-    [names.survivor]: { used: from?.used, committed: from?.capacity, max: survivorMax },
-    [names.old]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
+    [`${prefix}Eden Space`]: { used: eden.used, committed: eden.capacity, max: edenMax },
+    [`${prefix}Survivor Space`]: { used: from?.used, committed: from?.capacity, max: survivorMax },
+    [oldName]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
   });
   const committed = sumOf(pools, 'committed');
   // The MXBean counts one survivor space only.
@@ -204,35 +202,23 @@ export function computeReading(counters: Counters): { readonly reading: JvmReadi
 
 /** The file counts classes of the shared archive separately, the MXBean counts all together. */
 function readClasses(counters: Counters): JvmReading['classes'] {
-  const loaded = sum(countOf(counters, 'java.cls.loadedClasses'), countOf(counters, 'java.cls.sharedLoadedClasses'));
-  const unloaded = sum(
-    countOf(counters, 'java.cls.unloadedClasses'),
-    countOf(counters, 'java.cls.sharedUnloadedClasses'),
-  );
+  const of = (name: string) => countOf(counters, `java.cls.${name}`);
+  const loaded = sum(of('loadedClasses'), of('sharedLoadedClasses'));
+  const unloaded = sum(of('unloadedClasses'), of('sharedUnloadedClasses'));
   if ((unloaded ?? 0) > (loaded ?? Number.MAX_SAFE_INTEGER)) return {};
   return { loaded, unloaded };
 }
 
 /** As of the last collection (Shenandoah: at most 100 ms old). Until the first one they are 0, an impossible value. */
 function readMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
-  const pools = new Map<string, PoolUsage>();
-  const written = (name: string) => bytesOf(counters, name) || undefined;
-  pools.set(
-    'Metaspace',
-    dropImplausible({
-      init: counters.numbers.has('sun.gc.metaspace.used') ? 0 : undefined,
-      used: written('sun.gc.metaspace.used'),
-      committed: written('sun.gc.metaspace.capacity'),
-    }),
-  );
-  const max = written('sun.gc.compressedclassspace.maxCapacity');
+  const written = (name: string) => bytesOf(counters, `sun.gc.${name}`) || undefined;
+  const init = counters.numbers.has('sun.gc.metaspace.used') ? 0 : undefined;
+  const pools = { Metaspace: { init, used: written('metaspace.used'), committed: written('metaspace.capacity') } };
+  const max = written('compressedclassspace.maxCapacity');
   // 0 without compressed class pointers: then this pool does not exist.
-  if (max !== undefined) {
-    const used = written('sun.gc.compressedclassspace.used');
-    const committed = written('sun.gc.compressedclassspace.capacity');
-    pools.set('Compressed Class Space', dropImplausible({ init: 0, used, committed, max }));
-  }
-  return pools;
+  if (max === undefined) return createPools(pools);
+  const [used, committed] = [written('compressedclassspace.used'), written('compressedclassspace.capacity')];
+  return createPools({ ...pools, 'Compressed Class Space': { init: 0, used, committed, max } });
 }
 
 /** `unknown`: a collector whose counters were never compared with its MXBeans, e.g. CMS or Epsilon. */

@@ -38,11 +38,8 @@ export function formatJvmList(jvms: readonly Named[]): string {
 /** Why there are no counters of the JVM that this process is. */
 export function createFailureError(process: ProcessInfo, failure: Failure, own: OwnRights): JvmSourceError {
   if (failure.kind === 'denied') return denied(process, own);
-  return failure.kind === 'absent' ? noFile(process) : unusable(failure);
-}
-
-/** The JVM exists and may be inspected, but has no counters file. */
-function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
+  if (failure.kind !== 'absent') return unusable(failure);
+  const { pid, nspid, uid } = process;
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
     `The JVM with pid ${pid} has no counters file /tmp/hsperfdata_*/${nspid}. It writes none with -XX:-UsePerfData or ` +

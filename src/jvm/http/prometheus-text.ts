@@ -2,12 +2,8 @@
 import type { JvmSourceError } from '../jvm-source.ts';
 import { formatError } from './json.ts';
 
-/** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
-export interface Sample {
-  readonly labels: ReadonlyMap<string, string>;
-  /** NaN if the server says so. */
-  readonly value: number;
-}
+/** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`; the value is NaN if the server says so. */
+export type Sample = ReturnType<typeof parseSample>;
 
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
@@ -41,7 +37,7 @@ export function parsePrometheusText(text: string, isWanted: (name: string) => bo
 }
 
 /** `rest` follows the name: labels, value, and a timestamp or exemplar, which are skipped. */
-function parseSample(name: string, rest: string): Sample {
+function parseSample(name: string, rest: string) {
   const labels = new Map<string, string>();
   const label = /[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?=[,}])/y;
   let at = rest.startsWith('{') ? 1 : 0;

@@ -158,10 +158,8 @@ function hasValue(group: object): boolean {
   return Object.values(group).some((value) => value !== undefined);
 }
 
-export interface NamedUsage extends RawUsage {
-  /** The MXBean's name, e.g. `G1 Eden Space`. */
-  readonly name: unknown;
-}
+/** With the MXBean's name, e.g. `G1 Eden Space`. */
+export type NamedUsage = RawUsage & { readonly name: unknown };
 
 /**
  * Adds up pools to heap or non-heap, for sources that have only pools. A sum that would be wrong is left out.

@@ -168,7 +168,7 @@ it.each(['metaspace', 'codeHeaps'] as const)('non-heap memory has no sums withou
 });
 
 it('a class space that the JVM does not have is removed', () => {
-  const live = { metaspace: { used: 4, committed: 5, max: -1 } };
+  const live = { metaspace: { used: 4, committed: 5, max: -1, classSpace: undefined } };
   const { pools } = layOver(withPool('Compressed Class Space', { used: 0 }), live, X64);
   expect([...pools.keys()]).toEqual(['Metaspace']);
 });
