@@ -29,13 +29,6 @@ export interface Admission {
   readonly clientFinder: ClientFinder | undefined;
 }
 
-export interface ReporterOptions extends Partial<Admission> {
-  /** Counts the limits that were reached; the default is a counter of this reporter's own. */
-  readonly hits?: LimitHits | undefined;
-  /** Detects an unlisted proxy. Undefined: proxies are configured. */
-  readonly hint?: ProxyHint | undefined;
-}
-
 /**
  * Receives the reports of `relay/` and `websocket/`. An observer's exception is counted and logged once. It ends the
  * observation of that exchange, not the exchange, and the ending is still reported.
@@ -57,7 +50,16 @@ export class ExchangeReporter {
   inFlight = 0;
   #hasLoggedUnnamed = false;
 
-  constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
+  /**
+   * `hits` counts the limits that were reached; the default is a counter of this reporter's own. `hint` detects an
+   * unlisted proxy; undefined: proxies are configured.
+   */
+  constructor(
+    clock: Clock,
+    observer: ExchangeObserver,
+    logger: Logger,
+    options: Partial<Admission & { readonly hits: LimitHits; readonly hint: ProxyHint | undefined }> = {},
+  ) {
     const { hits = new LimitHits(clock, logger), hint, ...admission } = options;
     this.#clock = clock;
     this.#observer = observer;

@@ -168,22 +168,14 @@ function readRows(table: string, port: number) {
   return read(table)
     .split('\n')
     .filter((line) => line.includes(hexPort))
-    .map(parseRow)
-    .filter((row) => row.port === port);
-}
-
-/** E.g. `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue. */
-function parseRow(line: string) {
-  const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
-  const [address = '', port = ''] = local.split(':');
-  const fromHex = (text = '') => Number.parseInt(text, 16);
-  return {
-    address,
-    port: fromHex(port),
-    remotePort: fromHex(remote.split(':')[1]),
-    state,
-    rxQueue: fromHex(queues.split(':')[1]),
-  };
+    .flatMap((line) => {
+      // `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
+      const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
+      if (!local.endsWith(hexPort)) return [];
+      const afterColon = (text: string) => Number.parseInt(text.split(':')[1] ?? '', 16);
+      const address = local.slice(0, -hexPort.length);
+      return [{ address, remotePort: afterColon(remote), state, rxQueue: afterColon(queues) }];
+    });
 }
 
 function read(file: string): string {

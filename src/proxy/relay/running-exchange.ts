@@ -64,23 +64,20 @@ export class RunningExchange {
 
   /** Passes bytes of the request, its `head` first if given; `buffer` is their read buffer, if any. */
   passRequest(bytes: Buffer, head: Http1RequestHead | undefined, buffer: ReadBuffer | undefined): void {
-    const { request, toUpstream } = this.#parts;
-    if (head) this.#sendHead(head, bytes, buffer);
+    const { client, context, request, toUpstream } = this.#parts;
+    if (head) {
+      const { options, reporter } = context.services;
+      const { beganNs, traceparent } = this.exchange;
+      const sinceNs = reporter.added.request.sample(beganNs);
+      const sent = withForwardedHead(options, head, client, bytes, request.takeText(), traceparent);
+      toUpstream.send(sent, sinceNs, sent === bytes ? buffer : undefined);
+    }
     // Without an upstream, after our own answer, the rest of a body is dropped.
     else if (toUpstream.isOpen) toUpstream.send(bytes, 0, buffer);
     if (this.#requestPayload === undefined) return;
     if (this.#hasSlowObserver) toUpstream.flush();
     this.#requestPayload.read(bytes, head?.text.length ?? 0, bytes.length);
     if (request.isDone) this.#reporter.requestEnd(this.exchange);
-  }
-
-  #sendHead(head: Http1RequestHead, bytes: Buffer, buffer: ReadBuffer | undefined): void {
-    const { client, context, request, toUpstream } = this.#parts;
-    const { options, reporter } = context.services;
-    const { beganNs, traceparent } = this.exchange;
-    const sinceNs = reporter.added.request.sample(beganNs);
-    const sent = withForwardedHead(options, head, client, bytes, request.takeText(), traceparent);
-    toUpstream.send(sent, sinceNs, sent === bytes ? buffer : undefined);
   }
 
   /** Reads bytes of the upstream and passes on those of the response. False if the client's socket is full. */

@@ -4,7 +4,7 @@ import type { HostPort } from '../../config/config.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers, type ReadListener } from './read-buffer.ts';
-import type { DialOptions, SharedLookup } from './shared-lookup.ts';
+import type { SharedLookup } from './shared-lookup.ts';
 import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 
 /** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
@@ -20,6 +20,9 @@ export interface UpstreamListener {
 }
 
 interface ConnectionOptions {
+  readonly address: HostPort;
+  readonly names: SharedLookup;
+  readonly tls: UpstreamTls | undefined;
   readonly connectTimeoutMs: number;
   readonly buffers: ReadBuffers;
   readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
@@ -29,7 +32,6 @@ interface ConnectionOptions {
 export class UpstreamConnection implements ReadListener {
   readonly socket: net.Socket;
   readonly #options: ConnectionOptions;
-  readonly #tls: UpstreamTls | undefined;
   readonly #reads: ReadBuffer;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
@@ -39,21 +41,25 @@ export class UpstreamConnection implements ReadListener {
   #isAccepted = false;
   #isClosed = false;
 
-  constructor(
-    address: HostPort,
-    listener: UpstreamListener | undefined,
-    options: ConnectionOptions,
-    names: SharedLookup,
-    tls: UpstreamTls | undefined,
-  ) {
+  constructor(listener: UpstreamListener | undefined, options: ConnectionOptions) {
     this.#options = options;
     this.#listener = listener;
-    this.#tls = tls;
     this.#reads = new ReadBuffer(options.buffers);
-    const dialOptions = names.dialOptions(options.connectTimeoutMs);
-    this.socket = tls === undefined ? this.#dial(address, dialOptions) : tls.connect(dialOptions);
+    const {
+      address: { host, port },
+      names,
+      tls,
+      connectTimeoutMs,
+    } = options;
+    const dialOptions = names.dialOptions(connectTimeoutMs);
+    if (tls === undefined) {
+      const { next: buffer, onRead: callback } = this.#reads;
+      this.socket = net.connect({ host, port, noDelay: true, ...dialOptions, onread: { buffer, callback } });
+      this.#reads.listener = this;
+      this.#reads.use(this.socket);
+    } else this.socket = tls.connect(dialOptions);
     names.watch(this.socket);
-    this.#timer.start(options.connectTimeoutMs, () => {
+    this.#timer.start(connectTimeoutMs, () => {
       this.socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
     });
     this.#listen();
@@ -88,20 +94,6 @@ export class UpstreamConnection implements ReadListener {
     this.socket.off('close', this.#onClosed);
   }
 
-  #dial({ host, port }: HostPort, dialOptions: DialOptions): net.Socket {
-    const reads = this.#reads;
-    const socket = net.connect({
-      host,
-      port,
-      noDelay: true,
-      ...dialOptions,
-      onread: { buffer: reads.next, callback: reads.onRead },
-    });
-    reads.listener = this;
-    reads.use(socket);
-    return socket;
-  }
-
   #listen(): void {
     const { socket } = this;
     if (socket instanceof TLSSocket) {
@@ -120,7 +112,7 @@ export class UpstreamConnection implements ReadListener {
     socket.on('error', (cause) => {
       this.failure = classifyUpstreamFailure(cause, this.#phase);
       const isTls = this.failure.code === 'D2S_ERR_UPSTREAM_TLS';
-      if (isTls) this.#tls?.noteFailure(cause);
+      if (isTls) this.#options.tls?.noteFailure(cause);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
       if (this.#phase !== 'wait' || (isTls && !this.#isAccepted))
         this.#options.reachability.noteUnreachable(this.failure);
@@ -132,7 +124,7 @@ export class UpstreamConnection implements ReadListener {
   readonly #onReady = (): void => {
     this.#phase = 'wait';
     this.#timer.stop();
-    if (this.#tls === undefined) this.#onAccepted();
+    if (this.#options.tls === undefined) this.#onAccepted();
   };
 
   readonly #onAccepted = (): void => {
@@ -161,7 +153,7 @@ export class UpstreamConnection implements ReadListener {
       this.failure = cause && classifyUpstreamFailure(cause, this.#phase);
       this.#onClosed();
     };
-    if (this.#tls !== undefined || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
+    if (this.#options.tls !== undefined || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
   };
 
   readonly #onClosed = (): void => {

@@ -79,8 +79,10 @@ export class Upstream {
     reachability: Pick<Upstream, 'noteReachable' | 'noteUnreachable'>,
     listener?: UpstreamListener,
   ): UpstreamConnection {
-    const options = { connectTimeoutMs, buffers: this.#buffers, reachability };
-    return new UpstreamConnection(this.#address, listener, options, this.#names, this.#tls);
+    return new UpstreamConnection(listener, {
+      ...{ address: this.#address, names: this.#names, tls: this.#tls },
+      ...{ connectTimeoutMs, buffers: this.#buffers, reachability },
+    });
   }
 
   /** Whether the upstream accepts a connection now. Checks at most once a second. */
@@ -183,9 +185,7 @@ const LOG_INTERVAL_NS = NS_PER_S;
 
 /** Logs the end of each outage of the server, with its length and the requests that failed meanwhile. */
 export class OutageRecord {
-  readonly #readFailed: () => number;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: { readonly readFailed: () => number; readonly clock: Clock; readonly logger: Logger };
   #outage: { readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
   #loggedNs = Number.NEGATIVE_INFINITY;
   /** Outages that ended since the last line without one of their own. */
@@ -193,34 +193,32 @@ export class OutageRecord {
 
   /** `readFailed`: the number of all failed requests since the start. */
   constructor(readFailed: () => number, clock: Clock, logger: Logger) {
-    this.#readFailed = readFailed;
-    this.#clock = clock;
-    this.#logger = logger;
+    this.#parts = { readFailed, clock, logger };
   }
 
   /** Call it when a connection failed, before the request that wanted it is counted as failed. */
   lost(): void {
-    this.#outage ??= { sinceEpochMs: this.#clock.epochMs(), failedBefore: this.#readFailed() };
+    this.#outage ??= { sinceEpochMs: this.#parts.clock.epochMs(), failedBefore: this.#parts.readFailed() };
   }
 
   back(): void {
     const outage = this.#outage;
     if (outage === undefined) return;
     this.#outage = undefined;
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.#parts.clock.nowNs();
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) {
       this.#unlogged += 1;
       return;
     }
     this.#loggedNs = nowNs;
-    const seconds = Math.round((this.#clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
+    const seconds = Math.round((this.#parts.clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
     const members = {
       since: new Date(outage.sinceEpochMs).toISOString(),
       seconds,
-      failed: this.#readFailed() - outage.failedBefore,
+      failed: this.#parts.readFailed() - outage.failedBefore,
       ...(this.#unlogged === 0 ? {} : { furtherOutages: this.#unlogged }),
     };
     this.#unlogged = 0;
-    this.#logger.info(members, 'the upstream can be reached again');
+    this.#parts.logger.info(members, 'the upstream can be reached again');
   }
 }

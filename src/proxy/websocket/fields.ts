@@ -80,11 +80,18 @@ export function passRefusal(
   client: Socket,
   { onBytes, onEnd }: { readonly onBytes: (bytes: Buffer) => void; readonly onEnd: (end: string) => void },
 ): boolean {
-  const { text, isChunked, isUntilClose } = formatRefusalHead(response);
+  const fields = fieldsByName(response.rawHeaders);
+  const hasBody = !BODILESS.has(response.statusCode ?? 0);
+  const isChunked = hasBody && membersOf(fields.get('transfer-encoding')).at(-1) === 'chunked';
+  const isUntilClose = hasBody && !isChunked && (fields.has('transfer-encoding') || !fields.has('content-length'));
+  const removed = new Set(['connection', 'keep-alive', ...(isChunked ? [] : ['trailer'])]);
+  if (!hasBody) removed.add('transfer-encoding');
+  const kept = response.rawHeaders.filter((_, i, flat) => !removed.has((flat[i - (i % 2)] as string).toLowerCase()));
+  const options = membersOf(fields.get('connection')).filter((option) => option !== 'close' && option !== 'keep-alive');
   // http-proxy's own listener would write a chunked body without its framing (its PR #1439).
   client.cork();
   setImmediate(() => client.uncork());
-  client.write(text, 'latin1');
+  client.write(formatHead(response, [...kept, 'Connection', ['close', ...options].join(', ')]), 'latin1');
   const resume = () => response.resume();
   client.on('drain', resume);
   response.on('data', (bytes: Buffer) => {
@@ -97,19 +104,6 @@ export function passRefusal(
     if (response.complete) onEnd(isChunked ? `0\r\n${toLines(response.rawTrailers)}\r\n` : '');
   });
   return isUntilClose;
-}
-
-function formatRefusalHead(response: IncomingMessage) {
-  const fields = fieldsByName(response.rawHeaders);
-  const hasBody = !BODILESS.has(response.statusCode ?? 0);
-  const isChunked = hasBody && membersOf(fields.get('transfer-encoding')).at(-1) === 'chunked';
-  const isUntilClose = hasBody && !isChunked && (fields.has('transfer-encoding') || !fields.has('content-length'));
-  const removed = new Set(['connection', 'keep-alive', ...(isChunked ? [] : ['trailer'])]);
-  if (!hasBody) removed.add('transfer-encoding');
-  const kept = response.rawHeaders.filter((_, i, flat) => !removed.has((flat[i - (i % 2)] as string).toLowerCase()));
-  const options = membersOf(fields.get('connection')).filter((option) => option !== 'close' && option !== 'keep-alive');
-  const text = formatHead(response, [...kept, 'Connection', ['close', ...options].join(', ')]);
-  return { text, isChunked, isUntilClose };
 }
 
 const CRLF = Buffer.from('\r\n', 'latin1');

@@ -48,7 +48,8 @@ export class Handshake implements WritesOwner {
   #end: { readonly failure: UpstreamFailure | undefined } | undefined;
   #onEndKnown: (() => void) | undefined;
 
-  constructor({ socket, exchange }: WebSocketRequest, services: TrafficServices, listener: HandshakeListener) {
+  constructor(request: WebSocketRequest, services: TrafficServices, proxy: ProxyServer, listener: HandshakeListener) {
+    const { socket, exchange } = request;
     this.#services = services;
     this.#listener = listener;
     this.#socket = socket;
@@ -58,9 +59,10 @@ export class Handshake implements WritesOwner {
     socket.on('end', this.#onClientEnd);
     socket.on('drain', this.checkStalled);
     socket.on('close', this.#onClientClosed);
+    this.#begin(request, proxy);
   }
 
-  begin({ headText, leftover, upstream }: WebSocketRequest, proxy: ProxyServer): void {
+  #begin({ headText, leftover, upstream }: WebSocketRequest, proxy: ProxyServer): void {
     this.#ahead = ReadAhead.of(this.#socket, leftover, this.#services);
     if (this.#ahead === undefined || !this.#account.keep(HEAD_COPIES * headText.length)) {
       if (this.#ahead !== undefined) this.#services.reporter.hits.hit('limits.memoryBytes');
