@@ -19,19 +19,24 @@ export interface UpstreamListener {
   onUpstreamClosed(failure: UpstreamFailure | undefined): void;
 }
 
-interface ConnectionOptions {
+/** The same for all connections. */
+export interface ConnectionParts {
   readonly address: HostPort;
   readonly names: SharedLookup;
   readonly tls: UpstreamTls | undefined;
-  readonly connectTimeoutMs: number;
   readonly buffers: ReadBuffers;
-  readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
+}
+
+interface ReachabilityListener {
+  noteReachable(): void;
+  noteUnreachable(failure: UpstreamFailure): void;
 }
 
 /** One connection to the upstream. It reports to its listener until that leaves it, or it becomes a stream. */
 export class UpstreamConnection implements ReadListener {
   readonly socket: net.Socket;
-  readonly #options: ConnectionOptions;
+  readonly #tls: UpstreamTls | undefined;
+  readonly #reachability: ReachabilityListener;
   readonly #reads: ReadBuffer;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
@@ -41,16 +46,16 @@ export class UpstreamConnection implements ReadListener {
   #isAccepted = false;
   #isClosed = false;
 
-  constructor(listener: UpstreamListener | undefined, options: ConnectionOptions) {
-    this.#options = options;
+  constructor(
+    listener: UpstreamListener | undefined,
+    { address: { host, port }, names, tls, buffers }: ConnectionParts,
+    connectTimeoutMs: number,
+    reachability: ReachabilityListener,
+  ) {
     this.#listener = listener;
-    this.#reads = new ReadBuffer(options.buffers);
-    const {
-      address: { host, port },
-      names,
-      tls,
-      connectTimeoutMs,
-    } = options;
+    this.#tls = tls;
+    this.#reachability = reachability;
+    this.#reads = new ReadBuffer(buffers);
     const dialOptions = names.dialOptions(connectTimeoutMs);
     if (tls === undefined) {
       const { next: buffer, onRead: callback } = this.#reads;
@@ -112,10 +117,9 @@ export class UpstreamConnection implements ReadListener {
     socket.on('error', (cause) => {
       this.failure = classifyUpstreamFailure(cause, this.#phase);
       const isTls = this.failure.code === 'D2S_ERR_UPSTREAM_TLS';
-      if (isTls) this.#options.tls?.noteFailure(cause);
+      if (isTls) this.#tls?.noteFailure(cause);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
-      if (this.#phase !== 'wait' || (isTls && !this.#isAccepted))
-        this.#options.reachability.noteUnreachable(this.failure);
+      if (this.#phase !== 'wait' || (isTls && !this.#isAccepted)) this.#reachability.noteUnreachable(this.failure);
     });
     socket.prependListener('end', this.#onEnd);
     socket.on('close', this.#onClosed);
@@ -124,13 +128,13 @@ export class UpstreamConnection implements ReadListener {
   readonly #onReady = (): void => {
     this.#phase = 'wait';
     this.#timer.stop();
-    if (this.#options.tls === undefined) this.#onAccepted();
+    if (this.#tls === undefined) this.#onAccepted();
   };
 
   readonly #onAccepted = (): void => {
     if (this.#isAccepted) return;
     this.#isAccepted = true;
-    this.#options.reachability.noteReachable();
+    this.#reachability.noteReachable();
   };
 
   readonly #onData = (bytes: Buffer): void => {
@@ -153,7 +157,7 @@ export class UpstreamConnection implements ReadListener {
       this.failure = cause && classifyUpstreamFailure(cause, this.#phase);
       this.#onClosed();
     };
-    if (this.#options.tls !== undefined || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
+    if (this.#tls !== undefined || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();
   };
 
   readonly #onClosed = (): void => {

@@ -9,7 +9,7 @@ import { classifyUpstreamFailure, reasonOf, tlsReasonOf, type UpstreamFailure } 
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
-import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
+import { type ConnectionParts, UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
 import { speaksTls, type UpstreamTls } from './upstream-tls.ts';
 
 /** Whether the upstream accepted the last connection attempt, and since when. */
@@ -36,12 +36,9 @@ const SILENCE_MS = 500;
 const BROKEN_OFF = { code: 'ECONNRESET' };
 
 export class Upstream {
-  readonly #address: HostPort;
   readonly #clock: Clock;
-  readonly #tls: UpstreamTls | undefined;
   readonly #outages: OutageRecord | undefined;
-  readonly #buffers: ReadBuffers;
-  readonly #names: SharedLookup;
+  readonly #parts: ConnectionParts;
   /** A reload may change it. */
   connectTimeoutMs: number;
   reachability: Reachability = { kind: 'unknown' };
@@ -55,12 +52,10 @@ export class Upstream {
     { tls, outages }: { readonly tls?: UpstreamTls | undefined; readonly outages?: OutageRecord | undefined } = {},
   ) {
     this.#outages = outages;
-    this.#address = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
-    this.#buffers = new ReadBuffers(new HeavyWork(clock));
-    this.#names = new SharedLookup(clock);
-    this.#tls = tls;
+    const buffers = new ReadBuffers(new HeavyWork(clock));
+    this.#parts = { address: options, names: new SharedLookup(clock), tls, buffers };
   }
 
   /** For the verdict: `reachability`, or what is wrong beside it. */
@@ -71,18 +66,7 @@ export class Upstream {
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
   connect(listener?: UpstreamListener): UpstreamConnection {
-    return this.#open(this.connectTimeoutMs, this, listener);
-  }
-
-  #open(
-    connectTimeoutMs: number,
-    reachability: Pick<Upstream, 'noteReachable' | 'noteUnreachable'>,
-    listener?: UpstreamListener,
-  ): UpstreamConnection {
-    return new UpstreamConnection(listener, {
-      ...{ address: this.#address, names: this.#names, tls: this.#tls },
-      ...{ connectTimeoutMs, buffers: this.#buffers, reachability },
-    });
+    return new UpstreamConnection(listener, this.#parts, this.connectTimeoutMs, this);
   }
 
   /** Whether the upstream accepts a connection now. Checks at most once a second. */
@@ -101,9 +85,10 @@ export class Upstream {
 
   /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
   async tryTls(): Promise<void> {
-    if (this.#tls !== undefined || this.reachability.kind === 'unreachable') return;
+    const { address, names, tls } = this.#parts;
+    if (tls !== undefined || this.reachability.kind === 'unreachable') return;
     const limitMs = this.connectTimeoutMs;
-    const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
+    const isTls = await speaksTls(address, limitMs, names.dialOptions(limitMs));
     const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
     this.#missingTls = isTls ? { kind: 'unreachable', sinceEpochMs, reason: 'TLS_EXPECTED', isTls } : undefined;
   }
@@ -132,12 +117,12 @@ export class Upstream {
         if (isTimeoutKnown || !isOwnLimit) this.noteUnreachable(failure);
         finish(false);
       };
-      const reachability = { noteReachable, noteUnreachable };
-      const connection = this.#open(limitMs, reachability, {
+      const listener: UpstreamListener = {
         onUpstreamBytes: () => true,
         onUpstreamDrain: () => undefined,
         onUpstreamClosed: () => noteUnreachable(classifyUpstreamFailure(BROKEN_OFF, 'handshake')),
-      });
+      };
+      const connection = new UpstreamConnection(listener, this.#parts, limitMs, { noteReachable, noteUnreachable });
       connection.socket.on('secureConnect', () => {
         // A server without session tickets that accepts us says nothing.
         if (!connection.socket.destroyed) silence.start(Math.min(limitMs, SILENCE_MS), noteReachable);
