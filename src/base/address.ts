@@ -27,14 +27,9 @@ export function isPrivate(address: string): boolean {
 
 const PRIVATE_RANGES: readonly string[] = ['loopback', 'linkLocal', 'private', 'uniqueLocal', 'carrierGradeNat'];
 
-interface Range {
-  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
-  readonly bits: number;
-}
-
 /** Addresses and CIDRs, e.g. `['10.0.0.0/8', '::1']`. An IPv4 range also contains its addresses mapped into IPv6. */
 export class AddressRanges {
-  readonly #ranges: readonly Range[];
+  readonly #ranges: readonly NonNullable<ReturnType<typeof parseRange>>[];
   /** Those of IPv4 as numbers: a head may list thousands of addresses, and the library takes ten times as long. */
   readonly #ipv4: readonly { readonly network: number; readonly size: number }[];
 
@@ -85,7 +80,7 @@ function parseIpv4(ipv4: string): number {
   return number * 256 + part;
 }
 
-function parseRange(text: string): Range | undefined {
+function parseRange(text: string) {
   const [, address = '', written] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   if (normalizeAddress(address) === undefined) return undefined;
   const own = parse(address);

@@ -5,7 +5,7 @@
 
 import { SidecarError } from './errors.ts';
 import type { Logger } from './logger.ts';
-import { counter, type MetricDescription } from './metric-description.ts';
+import { counter, type MetricDescription, ofEach, type Parts } from './metric-description.ts';
 
 export interface FileWatchNumbers {
   readonly replaced: number;
@@ -66,7 +66,13 @@ export abstract class FileWatch {
       apply();
     } catch (error) {
       const isOurs = error instanceof SidecarError;
-      this.#onError(isOurs ? error.message : `${section}: ${error instanceof Error ? error.name : 'unknown'}`);
+      const what = isOurs ? error.message : `${section}: ${error instanceof Error ? error.name : 'unknown'}`;
+      if (this.#lastError?.what !== what) this.#lastError = { what, sightings: 0 };
+      this.#lastError.sightings += 1;
+      // Logs an error once, and only if it persists: while a pair of files is replaced, one does not match the other.
+      if (this.#lastError.sightings !== LOGGED_SIGHTINGS) return;
+      this.#unusable += 1;
+      this.logger.error({ reason: what }, this.messages.unusable);
     } finally {
       this.#isPolling = false;
     }
@@ -81,31 +87,20 @@ export abstract class FileWatch {
     this.#lastError = { what, sightings: LOGGED_SIGHTINGS };
     this.#unusable += 1;
   }
-
-  /** Logs an error once, and only if it persists: while a pair of files is replaced, one does not match the other. */
-  #onError(what: string): void {
-    if (this.#lastError?.what !== what) this.#lastError = { what, sightings: 0 };
-    this.#lastError.sightings += 1;
-    if (this.#lastError.sightings !== LOGGED_SIGHTINGS) return;
-    this.#unusable += 1;
-    this.logger.error({ reason: what }, this.messages.unusable);
-  }
 }
 
 /** By section, e.g. `monitor.auth`; undefined where no files are watched. */
-export type WatchedSections = Readonly<Record<string, { readonly numbers: FileWatchNumbers } | undefined>>;
-
-export const FILE_METRICS: readonly MetricDescription<WatchedSections>[] = [
+export const FILE_METRICS: readonly MetricDescription<Parts<{ readonly numbers: FileWatchNumbers }>>[] = [
   counter(
     'd2_sidecar_files_replaced_total',
     'Loaded changes of certificates, users or tokens.',
-    (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.replaced] as const),
+    ofEach(({ numbers }) => numbers.replaced),
     'section',
   ),
   counter(
     'd2_sidecar_files_unusable_total',
     'Unusable files of certificates, users or tokens.',
-    (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.unusable] as const),
+    ofEach(({ numbers }) => numbers.unusable),
     'section',
   ),
 ];

@@ -73,8 +73,8 @@ function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome
     // Closed: each write will fail, and be counted.
   }
   // Node's streams write to pipes and sockets (journald's) without blocking, but block on files and terminals.
-  if (stats?.isFIFO() === true || stats?.isSocket() === true) return new StreamSink(stream(), onOutcome);
-  return new DirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
+  if (stats?.isFIFO() === true || stats?.isSocket() === true) return createStreamSink(stream(), onOutcome);
+  return createDirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
 }
 
 /** Opens the same device again, with O_NONBLOCK: other processes, e.g. a shell, share the existing opening. */
@@ -87,63 +87,48 @@ function withoutWaiting(fd: number): number {
   }
 }
 
-class StreamSink implements Sink {
-  readonly #stream: OutputStream;
-  readonly #onOutcome: OnOutcome;
-  #isFull = false;
-
-  constructor(stream: OutputStream, onOutcome: OnOutcome) {
-    this.#stream = stream;
-    this.#onOutcome = onOutcome;
-    // Each write also gets the error. Without this listener, a reader that leaves would end the process.
-    stream.on('error', () => undefined);
-  }
-
-  get waitingBytes(): number {
-    return this.#stream.writableLength;
-  }
-
-  write(line: string): void {
-    const waiting = this.#stream.writableLength;
-    this.#isFull = waiting > 0 && (this.#isFull || waiting + line.length > MAX_WAITING_BYTES);
-    if (this.#isFull) this.#onOutcome(false);
-    // Node writes at once, and queues only what the kernel does not accept.
-    else this.#stream.write(line, this.#onWritten);
-  }
-
-  readonly #onWritten = (cause: Error | null | undefined): void => {
+function createStreamSink(stream: OutputStream, onOutcome: OnOutcome): Sink {
+  let isFull = false;
+  // Each write also gets the error. Without this listener, a reader that leaves would end the process.
+  stream.on('error', () => undefined);
+  const onWritten = (cause: Error | null | undefined): void => {
     // This line was queued before lines were dropped. Only the last queued line shows that lines can be written again.
-    if (cause == null && this.#isFull && this.#stream.writableLength > 0) return;
-    this.#onOutcome(cause == null);
+    if (cause == null && isFull && stream.writableLength > 0) return;
+    onOutcome(cause == null);
+  };
+  return {
+    get waitingBytes() {
+      return stream.writableLength;
+    },
+    write(line) {
+      const waiting = stream.writableLength;
+      isFull = waiting > 0 && (isFull || waiting + line.length > MAX_WAITING_BYTES);
+      if (isFull) onOutcome(false);
+      // Node writes at once, and queues only what the kernel does not accept.
+      else stream.write(line, onWritten);
+    },
   };
 }
 
-class DirectSink implements Sink {
-  readonly waitingBytes = 0;
-  readonly #fd: number;
-  readonly #onOutcome: OnOutcome;
+function createDirectSink(fd: number, onOutcome: OnOutcome): Sink {
   /** The end of a partly written line. It is written first, so that two lines never become one. */
-  #rest: Buffer | undefined;
-
-  constructor(fd: number, onOutcome: OnOutcome) {
-    this.#fd = fd;
-    this.#onOutcome = onOutcome;
-  }
-
-  write(line: string): void {
-    if (this.#rest !== undefined) this.#put(this.#rest);
-    this.#onOutcome(this.#rest === undefined && this.#put(Buffer.from(line, 'utf8')));
-  }
-
-  #put(bytes: Buffer): boolean {
+  let rest: Buffer | undefined;
+  const put = (bytes: Buffer): boolean => {
     let written = 0;
     try {
-      while (written < bytes.length) written += writeSync(this.#fd, bytes, written);
-      this.#rest = undefined;
+      while (written < bytes.length) written += writeSync(fd, bytes, written);
+      rest = undefined;
     } catch {
       // ENOSPC, EAGAIN, EIO, EPIPE: the line is dropped, because the traffic matters more.
-      if (written > 0) this.#rest = bytes.subarray(written);
+      if (written > 0) rest = bytes.subarray(written);
     }
     return written > 0;
-  }
+  };
+  return {
+    waitingBytes: 0,
+    write(line) {
+      if (rest !== undefined) put(rest);
+      onOutcome(rest === undefined && put(Buffer.from(line, 'utf8')));
+    },
+  };
 }

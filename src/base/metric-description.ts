@@ -40,9 +40,7 @@ export interface Exemplar {
   readonly atEpochMs: number;
 }
 
-export interface ExemplarReading extends Exemplar {
-  readonly seconds: number;
-}
+export type ExemplarReading = Exemplar & { readonly seconds: number };
 
 export interface DurationBucketsReading {
   readonly bounds: readonly number[];
@@ -96,9 +94,7 @@ export interface Sample {
 }
 
 /** A family and its samples. Each sample is read when it is written. A family without samples is omitted. */
-export interface Table extends Family {
-  samples(): Iterable<Sample>;
-}
+export type Table = Family & { samples(): Iterable<Sample> };
 
 /** Without a source the table is empty. */
 export function createTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
@@ -134,6 +130,13 @@ function* readSamples(values: MetricValues, depth: number): Generator<Sample, vo
 function entriesOf(values: MetricValues): Iterator<readonly [label: string, value: MetricValues]> {
   const byLabel = values as Labelled;
   return (Symbol.iterator in byLabel ? byLabel : Object.entries(byLabel))[Symbol.iterator]();
+}
+
+/** Parts of the program by name, e.g. the listeners; undefined where one is not configured. */
+export type Parts<Part> = Readonly<Record<string, Part | undefined>>;
+
+export function ofEach<Part>(read: (part: Part) => MetricValues): (parts: Parts<Part>) => MetricValues {
+  return (parts) => Object.entries(parts).map(([name, part]) => [name, part && read(part)] as const);
 }
 
 /** Values of a large map, each read when it is written. */

@@ -1,25 +1,24 @@
 /** Error answers as problem details (RFC 9457). */
 import { STATUS_CODES } from 'node:http';
 
-interface ProblemParts {
-  /** Further members of the content, e.g. `{ since: '2026-01-31T02:14:07.000Z' }`. */
-  readonly members?: Readonly<Record<string, string>>;
-  /** Header fields; a list is sent as one field per element. */
-  readonly fields?: Readonly<Record<string, string | string[]>>;
-}
-
 export class Problem extends Error {
   readonly status: number;
+  /** Header fields; a list is sent as one field per element. */
   readonly fields: Readonly<Record<string, string | string[]>>;
-  readonly #members: Readonly<Record<string, string>>;
+  /** Further members of the content, e.g. `{ since: '2026-01-31T02:14:07.000Z' }`. */
+  readonly members: Readonly<Record<string, string>>;
 
   /** `detail` is for people and may change. */
-  constructor(status: number, detail: string, { members = {}, fields = {} }: ProblemParts = {}) {
+  constructor(
+    status: number,
+    detail: string,
+    { members = {}, fields = {} }: Partial<Pick<Problem, 'members' | 'fields'>> = {},
+  ) {
     super(detail);
     this.name = 'Problem';
     this.status = status;
     this.fields = fields;
-    this.#members = members;
+    this.members = members;
   }
 
   get title(): string {
@@ -30,6 +29,6 @@ export class Problem extends Error {
   /** The content, of type `application/problem+json`. */
   get body(): string {
     const { title, status, message: detail } = this;
-    return JSON.stringify({ type: 'about:blank', title, status, detail, ...this.#members });
+    return JSON.stringify({ type: 'about:blank', title, status, detail, ...this.members });
   }
 }

@@ -10,7 +10,6 @@ import { ignoreAbsent, isTrustedOwner, resolveTrusted, trustedOwners, UntrustedF
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants;
 
-/** Another process is writing the same file. */
 export class WrittenByAnotherError extends Error {
   readonly code = 'EANOTHER';
 }
@@ -36,7 +35,10 @@ export async function writeAside<T>(
   try {
     const result = await write(handle, target);
     await handle.sync();
-    await renameWritten(handle, aside, target);
+    // Another sidecar may have replaced this second file by its own unfinished one.
+    const [own, there] = await Promise.all([handle.stat(), stat(aside).catch(() => undefined)]);
+    if (there === undefined || own.ino !== there.ino || own.dev !== there.dev) throw new WrittenByAnotherError();
+    await rename(aside, target);
     // Some network and virtual machine file systems cannot do this; the file itself is written.
     await platform.syncFolder(path.dirname(target)).catch(() => undefined);
     return result;
@@ -84,11 +86,4 @@ export async function removeOwn(file: string): Promise<void> {
 
 function belongsToOther(file: string, { uid }: Stats): UntrustedFileError {
   return new UntrustedFileError(`${file} belongs to uid ${uid}, expected the owner to be ${trustedOwners()}`);
-}
-
-/** Another sidecar may have replaced this second file by its own unfinished one. */
-async function renameWritten(handle: FileHandle, aside: string, target: string): Promise<void> {
-  const [own, there] = await Promise.all([handle.stat(), stat(aside).catch(() => undefined)]);
-  if (there === undefined || own.ino !== there.ino || own.dev !== there.dev) throw new WrittenByAnotherError();
-  await rename(aside, target);
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { hasHost, MAX_PORT } from './host-port.ts';
 import * as key from './schema-keys.ts';
-import { bad, ok, type Parsed } from './upstream-url.ts';
+import { bad, ok, type Parsed, parsePlainUrl } from './upstream-url.ts';
 
 const HOOK_FORM = 'https://host[:port]/path?query or http://…, without user and fragment';
 const SMTP_FORM = 'smtp://host[:port] or smtps://host[:port], without user and path';
@@ -12,21 +12,13 @@ const ERRORS_FORM = 'a number above 0, below 1';
 
 /** A URL whose path or query is often the credential, so no message repeats it. */
 export function parseHookUrl(written: string): Parsed<string> {
-  const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:[/?][^\\#\s]*)?$/i.test(written) && URL.canParse(written);
-  const isUsable = isPlain && hasHost(written, new URL(written));
-  return isUsable ? ok(new URL(written).href) : bad(HOOK_FORM);
+  return parsePlainUrl(written, /^https?:\/\/[^/\\@?#\s]+(?:[/?][^\\#\s]*)?$/i, HOOK_FORM);
 }
 
-export interface MailServer {
-  /** Without the brackets of IPv6. */
-  readonly host: string;
-  readonly port: number;
-  /** TLS from the beginning. */
-  readonly isTls: boolean;
-}
+export type MailServer = NonNullable<ReturnType<typeof parseMailServer>>;
 
-/** Undefined for another form. */
-export function parseMailServer(written: string): MailServer | undefined {
+/** `host` is without the brackets of IPv6; `isTls`: TLS from the beginning. Undefined for another form. */
+export function parseMailServer(written: string) {
   const found = /^(smtps?):\/\/(\[[0-9a-f:.]+\]|[^/\\@?#\s:]+)(?::(\d{1,5}))?\/?$/i.exec(written);
   const [, scheme = '', host = '', port] = found ?? [];
   const isTls = scheme.toLowerCase() === 'smtps';
@@ -129,12 +121,6 @@ export function* findAlertConflicts({ webhook, mail, rules }: z.output<typeof al
     yield conflict('rules: nobody gets these messages, expected alerts.webhook or alerts.mail', 'rules');
 }
 
-interface Receivers {
-  readonly webhook: { readonly url?: unknown; readonly urlFile?: unknown };
-  readonly mail: { readonly smtp?: unknown };
-}
-
-/** Whether anybody gets messages. */
-export function hasReceivers({ webhook, mail }: Receivers): boolean {
+export function hasReceivers({ webhook, mail }: Pick<key.Frozen<z.output<typeof alerts>>, 'webhook' | 'mail'>) {
   return (webhook.url ?? webhook.urlFile ?? mail.smtp) !== undefined;
 }

@@ -20,11 +20,13 @@ export type JvmHttpKind = JvmHttpSource['kind'];
 
 /** `parsed` has an upstream.url and no conflicts. The result is deeply frozen. */
 export function buildConfig(parsed: ParsedConfig) {
-  const { listen, monitor, jvm, applications, forwarded } = parsed;
+  const { listen, monitor, jvm, applications, forwarded, stop } = parsed;
   const { url, tls, ...upstreamTimes } = parsed.upstream;
   if (url === undefined) throw new TypeError('upstream.url must be checked first');
   const { host, port, baseUrl, isSecure, application } = url;
   const listed = application === undefined ? applications : [application, ...applications];
+  // Defaults that would end after the deadline are shortened.
+  const delayMs = Math.min(stop.delayMs, stop.deadlineMs);
   return freezeDeep({
     ...parsed,
     listen: { ...listen, tls: selectListenerTls(listen.tls) },
@@ -36,14 +38,8 @@ export function buildConfig(parsed: ParsedConfig) {
     clientCertificate: forwarded.clientCertificate,
     monitor: { ...monitor, tls: selectListenerTls(monitor.tls), hosts: [...new Set(monitor.hosts)] },
     jvm: { ...jvm, http: selectJvmHttp(jvm.http) },
-    stop: fitIntoDeadline(parsed.stop),
+    stop: { delayMs, windowMs: Math.min(stop.windowMs, stop.deadlineMs - delayMs), deadlineMs: stop.deadlineMs },
   });
-}
-
-/** Shortens defaults that would end after the deadline. */
-function fitIntoDeadline({ delayMs, windowMs, deadlineMs }: ParsedConfig['stop']) {
-  const shorterMs = Math.min(delayMs, deadlineMs);
-  return { delayMs: shorterMs, windowMs: Math.min(windowMs, deadlineMs - shorterMs), deadlineMs };
 }
 
 function freezeDeep<T>(value: T): Frozen<T> {

@@ -32,7 +32,7 @@ export async function readEnvironment(env: Environment) {
     // Templates may leave a variable empty; it then counts as absent.
     if (text === undefined || text.trim() === '') continue;
     const key = keys.get(name);
-    const removed = removedKeyOf(name);
+    const removed = [...REMOVED.keys()].find((one) => encodeVariable([one]) === name);
     if (removed !== undefined) {
       layers.push({ group: { [removed]: text }, origin: () => name });
     } else if (key === undefined) {
@@ -67,20 +67,12 @@ function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>)
 }
 
 /** Text that cannot be converted stays text, so that the schema refuses it with key and value. */
-async function parseValue(text: string, key: Key): Promise<unknown> {
-  switch (key.form) {
-    case 'number':
-      return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : text;
-    case 'boolean':
-      if (/^(?:true|false)$/i.test(text.trim())) return text.trim().toLowerCase() === 'true';
-      return text;
-    case 'texts':
-      return text.split(',').map((item) => item.trim());
-    case 'yaml':
-      return await parseYaml(text, key.variable, key.path);
-    case 'text':
-      return text;
-  }
+async function parseValue(text: string, { form, path, variable }: Key): Promise<unknown> {
+  const word = text.trim().toLowerCase();
+  if (form === 'number' && /^-?\d+(?:\.\d+)?$/.test(word)) return Number(text);
+  if (form === 'boolean' && (word === 'true' || word === 'false')) return word === 'true';
+  if (form === 'texts') return text.split(',').map((item) => item.trim());
+  return form === 'yaml' ? await parseYaml(text, variable, path) : text;
 }
 
 /**
@@ -96,9 +88,4 @@ export function deleteRemovedKeys(layers: readonly Layer[]): readonly string[] {
     for (const { group } of layers) Reflect.deleteProperty(group, name);
     return places.length === 0 ? [] : [`${name} is ignored, since ${reason}: delete it (${places.join(', ')})`];
   });
-}
-
-/** The removed key that an environment variable sets. */
-export function removedKeyOf(variable: string): string | undefined {
-  return [...REMOVED.keys()].find((name) => encodeVariable([name]) === variable);
 }

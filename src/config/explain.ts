@@ -32,13 +32,9 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
     );
     if (inner !== undefined) return inner.flatMap((one) => explainIssue(one, path, written));
   }
-  return [{ path, line: describeMistake(path, value, issue.message, written) }];
-}
-
-function describeMistake(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
-  const key = formatKey(path);
-  if (value === undefined) return `${key}: missing, expected ${expected}${describeOrigin(path, written)}`;
-  return `${key}: got ${describeValue(path, value)}, expected ${expected}${describeOrigin(path, written)}`;
+  const found = value === undefined ? 'missing' : `got ${describeValue(path, value)}`;
+  const line = `${formatKey(path)}: ${found}, expected ${issue.message}${describeOrigin(path, written)}`;
+  return [{ path, line }];
 }
 
 function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake {

@@ -50,7 +50,7 @@ const LOOPBACK = new net.BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+export const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** `host` is absent if only the port was written, e.g. `:8081` or `8081`. Undefined for any other text. */
 export function parseHostPort(text: string): { readonly host?: string; readonly port: number } | undefined {

@@ -4,11 +4,11 @@
  */
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
-import { buildConfig, type Config } from './config.ts';
+import { buildConfig } from './config.ts';
 import { CONFIG_VARIABLE, deleteRemovedKeys, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { formatHostPort, type GivenSocket, HOST_PORT_FORMS, isLoopback, isWithin, parseHostPort } from './host-port.ts';
-import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
+import { configSchema, findConflicts, findStopConflicts } from './schema.ts';
 import { choicesAt, listKeys } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { createGroup, formatKey, type Group, isGroup, type Layer, setAt, valueAt, Written } from './written.ts';
@@ -33,19 +33,15 @@ export interface ConfigSources {
   readonly sockets?: readonly GivenSocket[];
 }
 
-export interface LoadedConfig {
-  readonly config: Config;
-  /** The same configuration by its keys; see reload-config.ts. */
-  readonly parsed: ParsedConfig;
-  /** For the log: keys that are gone, and unknown environment variables with our prefix, without their values. */
-  readonly warnings: readonly string[];
-}
+export type LoadedConfig = Awaited<ReturnType<typeof loadConfig>>;
 
 /**
  * Throws ConfigError (D2S_ERR_CONFIG) with one line for each problem: key, value and what was expected. Throws
- * StartError (D2S_ERR_CONFIG_FILE) if the file cannot be read.
+ * StartError (D2S_ERR_CONFIG_FILE) if the file cannot be read. `parsed` is the same configuration by its keys; see
+ * reload-config.ts. `warnings` are for the log: keys that are gone, and unknown environment variables with our prefix,
+ * without their values.
  */
-export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
+export async function loadConfig(sources: ConfigSources) {
   const { written, warnings, mistakes } = await gather(sources);
   const first = configSchema.safeParse(written.group);
   const found = first.success ? [] : explainIssues(first.error.issues, written);
@@ -58,7 +54,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const broken = parsed.success
     ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
     : [];
-  const conflicts = broken.filter(({ keys }) => !keys.some((key) => isIn(key, wrong)));
+  const conflicts = broken.filter(({ keys }) => !keys.some((key) => wrong.some((path) => isRelated(key, path))));
   const lines = [...problems, ...conflicts].map(({ line }) => line);
   if (lines.length > 0 || !parsed.success) throw new ConfigError(lines.join('\n'));
   return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };
@@ -70,11 +66,8 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
   const parsed = configSchema.shape.control.safeParse(written.group.control);
   if (parsed.success) return parsed.data.socket;
   const issues = parsed.error.issues.map((issue) => ({ ...issue, path: ['control', ...issue.path] }));
-  throw new ConfigError(
-    explainIssues(issues, written)
-      .map(({ line }) => line)
-      .join('\n'),
-  );
+  const lines = explainIssues(issues, written).map(({ line }) => line);
+  throw new ConfigError(lines.join('\n'));
 }
 
 async function gather({ flags, env, readFile = readConfigFile, sockets = [] }: ConfigSources) {
@@ -174,13 +167,10 @@ function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): un
   return Object.fromEntries(entries.filter(([, inner]) => inner !== undefined));
 }
 
-/** Whether `key` is one of the wrong keys, is inside one, or is a section or list with a wrong part. */
-function isIn(key: string, wrong: readonly string[]): boolean {
-  return wrong.some((path) => key === path || isBelow(key, path) || isBelow(path, key));
-}
-
-function isBelow(path: string, outer: string): boolean {
-  return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+/** Whether both are the same key, or one is inside the other, which is a section or list. */
+function isRelated(key: string, path: string): boolean {
+  const [inner, outer] = key.length < path.length ? [path, key] : [key, path];
+  return inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
 }
 
 /** What YAML 1.1 reads as false or true, and tools such as Helm write as that. */

@@ -80,25 +80,26 @@ export const monitor = key
   .meta({ hide: 'value' });
 
 export function* findMonitorConflicts({ host, auth, tls }: z.output<typeof monitor>): Generator<key.Conflict> {
+  const { conflict } = key.conflictsBelow('monitor');
   if (!isLoopback(host) && auth === undefined) {
     const line =
-      `monitor.host: ${host} can be reached from other machines, and monitor.auth does not say who may read: ` +
+      `host: ${host} can be reached from other machines, and monitor.auth does not say who may read: ` +
       'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to allow ' +
       'everybody, or monitor.host: 127.0.0.1';
-    yield { keys: ['monitor.host', 'monitor.auth'], line };
+    yield conflict(line, 'host', 'auth');
   }
   if (typeof auth !== 'object') return;
   const { usersFile, tokensFile, certificates = [] } = auth;
   if ((usersFile ?? tokensFile) === undefined && certificates.length === 0) {
     const line =
-      'monitor.auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
-    yield { keys: ['monitor.auth'], line };
+      'auth: names no file, expected monitor.auth.usersFile or monitor.auth.tokensFile, or monitor.auth.certificates';
+    yield conflict(line, 'auth');
   }
   // Without a request for certificates, no client can be identified by one.
   if (certificates.length > 0 && tls.clientAuth === 'none') {
     const line =
-      'monitor.auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
-    yield { keys: ['monitor.auth.certificates', 'monitor.tls'], line };
+      'auth.certificates: clients are not asked for certificates, expected monitor.tls.clientAuth: request or require';
+    yield conflict(line, 'auth.certificates', 'tls');
   }
   const names = certificates.map(({ name }) => name);
   yield* findRepeated('monitor.auth.certificates', 'name', names);

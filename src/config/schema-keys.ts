@@ -5,8 +5,8 @@
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, encodeDuration, MAX_DURATION_MS, parseDurationMs } from './duration.ts';
-import { HOST_EXAMPLES, hasHost, isHost, MAX_PORT } from './host-port.ts';
-import { type Parsed, trimSlashes } from './upstream-url.ts';
+import { HOST_EXAMPLES, isHost, MAX_PORT } from './host-port.ts';
+import { type Parsed, parsePlainUrl, trimSlashes } from './upstream-url.ts';
 
 // The configuration is checked once: compiling validators with `new Function` costs more than it gains, and locked-down
 // processes (--disallow-code-generation-from-strings) refuse it.
@@ -24,7 +24,6 @@ declare module 'zod' {
   }
 }
 
-/** A contradiction between several keys. */
 export interface Conflict {
   /** Not reported if one of these is invalid itself. A section stands for all its keys. */
   readonly keys: readonly string[];
@@ -240,13 +239,8 @@ export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: stri
  * The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may contain a password.
  */
 export function httpUrl() {
-  return parsedText(parseHttpUrl, HTTP_URL_FORM);
+  return parsedText((text) => parsePlainUrl(text, HTTP_URL, HTTP_URL_FORM), HTTP_URL_FORM);
 }
 
 const HTTP_URL_FORM = `http://host[:port][/path] or https://…, without user, query or fragment, with a host such as ${HOST_EXAMPLES}`;
-
-function parseHttpUrl(text: string): Parsed<string> {
-  const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:\/[^\\@?#\s]*)?$/i.test(text) && URL.canParse(text);
-  const isUsable = isPlain && hasHost(text, new URL(text));
-  return isUsable ? { kind: 'ok', value: new URL(text).href } : { kind: 'bad', expected: HTTP_URL_FORM };
-}
+const HTTP_URL = /^https?:\/\/[^/\\@?#\s]+(?:\/[^\\@?#\s]*)?$/i;

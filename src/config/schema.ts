@@ -15,7 +15,7 @@ import { findMonitorConflicts, findRepeated, monitor } from './monitor-schema.ts
 import { findOtlpConflicts, otlp } from './otlp-schema.ts';
 import * as key from './schema-keys.ts';
 import { findListenerTlsConflicts, findUpstreamTlsConflicts, listenerTls, upstreamTls } from './tls-schema.ts';
-import { bad, CONTEXT_PATH_FORM, ok, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
+import { CONTEXT_PATH_FORM, parseContextPath, parseUpstreamUrl, UPSTREAM_URL_FORM } from './upstream-url.ts';
 import { type Group, valueAt } from './written.ts';
 
 const RANGE_FORM = 'an address or CIDR such as 127.0.0.1, 10.0.0.0/8 or fd00::/8';
@@ -60,7 +60,7 @@ export const configSchema = key
     listen: key.section('restart', 'Where clients connect.', {
       host: key.host('0.0.0.0', 'Address to listen on for clients.'),
       port: key.port(8081, 'Port to listen on for clients; 0 picks a free one.'),
-      trustedProxies: key.list(key.parsedText(parseRange, RANGE_FORM), {
+      trustedProxies: key.list(key.checkedText(RANGE_FORM, AddressRanges.isRange), {
         form: `a list, each ${RANGE_FORM}`,
         description:
           'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md).',
@@ -232,28 +232,16 @@ export const configSchema = key
   })
   .describe('Configuration of d2-sidecar.');
 
-function parseRange(text: string) {
-  return AddressRanges.isRange(text) ? ok(text) : bad(RANGE_FORM);
-}
-
 /** The output of the schema: defaults filled in, times in milliseconds. */
 export type ParsedConfig = z.output<typeof configSchema>;
 
-function* findCertificateConflicts({ forwarded, listen }: ParsedConfig): Generator<key.Conflict> {
-  if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return;
-  const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
-  const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
-  yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
-}
-
 export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
   return [
-    ...findPlaceConflicts(parsed),
+    ...findListenConflicts(parsed),
     ...findMonitorConflicts(parsed.monitor),
     ...findListenerTlsConflicts('listen.tls', parsed.listen.tls),
     ...findListenerTlsConflicts('monitor.tls', parsed.monitor.tls),
     ...findUpstreamTlsConflicts(parsed.upstream.tls, parsed.upstream.url?.isSecure),
-    ...findCertificateConflicts(parsed),
     ...findJvmConflicts(parsed.jvm),
     ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
@@ -267,7 +255,7 @@ export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
   ];
 }
 
-function* findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): Generator<key.Conflict> {
+function* findListenConflicts({ upstream, listen, monitor, forwarded }: ParsedConfig): Generator<key.Conflict> {
   const { url } = upstream;
   const keys = ['listen.host', 'listen.port', 'monitor.host', 'monitor.port'];
   if (url === undefined) {
@@ -281,6 +269,11 @@ function* findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): Gener
   if (isSamePlace(listen, monitor)) {
     const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${formatHostPort(listen)})`;
     yield { keys, line };
+  }
+  if (forwarded.clientCertificate !== 'off' && listen.tls.clientAuth === 'none') {
+    const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
+    const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
+    yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
   }
 }
 

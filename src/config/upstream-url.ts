@@ -6,16 +6,6 @@ import { HOST_EXAMPLES, hasHost } from './host-port.ts';
 const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
 
-export interface UpstreamAddress {
-  readonly host: string;
-  readonly port: number;
-  /** `http://127.0.0.1:8080` */
-  readonly baseUrl: string;
-  readonly isSecure: boolean;
-  /** Context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path. */
-  readonly application: string | undefined;
-}
-
 /** `expected` never repeats the input, which may contain a password. */
 export type Parsed<T> =
   | { readonly kind: 'ok'; readonly value: T }
@@ -25,8 +15,11 @@ const FORM = 'http://host[:port][/application]';
 
 export const UPSTREAM_URL_FORM = `${FORM} or https://...`;
 
-/** Accepts `http://host[:port][/application]`, or the same with https, and nothing else. */
-export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
+/**
+ * Accepts `http://host[:port][/application]`, or the same with https, and nothing else. `baseUrl`: `http://127.0.0.1:8080`.
+ * `application`: context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path.
+ */
+export function parseUpstreamUrl(text: string) {
   // new URL() would silently repair all of these: it accepts http:host and backslashes, and strips tabs and line ends.
   if (!/^https?:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(UPSTREAM_URL_FORM);
   if (text.includes('@')) return bad(`${FORM}, without user name and password: every client sends its own`);
@@ -42,6 +35,12 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   if (path.kind === 'bad') return path;
   const application = path.value === '' ? undefined : path.value;
   return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, baseUrl: url.origin, isSecure, application });
+}
+
+/** A URL that has the `form`, and so matches `pattern`, as `URL` writes it. */
+export function parsePlainUrl(text: string, pattern: RegExp, form: string): Parsed<string> {
+  const isUsable = pattern.test(text) && URL.canParse(text) && hasHost(text, new URL(text));
+  return isUsable ? ok(new URL(text).href) : bad(form);
 }
 
 export const CONTEXT_PATH_FORM = 'a context path such as smartWeb, or / for the root context';

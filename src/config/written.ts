@@ -22,21 +22,17 @@ export class Written {
   originOf(path: readonly (string | number)[]): string | undefined {
     for (let length = path.length; length > 0; length--) {
       const at = path.slice(0, length);
-      const layer = this.#layers.find(({ group }) => isWritten(valueAt(group, at)));
+      const layer = this.#layers.find(({ group }) => valueAt(group, at) != null);
       if (layer !== undefined) return layer.origin(at.map(String));
     }
     return undefined;
   }
 }
 
-/** A key without a value, such as a group whose lines are all commented out, counts as absent. */
-function isWritten(value: unknown): boolean {
-  return value !== null && value !== undefined;
-}
-
 function merge(under: Group, over: Group, path: readonly string[]): void {
   for (const [name, value] of Object.entries(over)) {
-    if (!isWritten(value)) continue;
+    // A key without a value, such as a group whose lines are all commented out, counts as absent.
+    if (value == null) continue;
     if (isGroup(value)) {
       const inner = under[name];
       const group = isGroup(inner) ? inner : expandGroup([...path, name], inner);

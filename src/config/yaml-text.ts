@@ -1,5 +1,5 @@
 /** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may contain secrets. */
-import type { Document, LineCounter, Node, Pair, Scalar, YAMLParseError } from 'yaml';
+import type { Node, Pair, Scalar } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
 import { formatKey } from './written.ts';
@@ -38,9 +38,14 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
   if (document.errors.length > 0) {
     const slips = new Map<string, string[]>();
     for (const error of document.errors) {
-      const { line, col } = lineCounter.linePos(error.pos[0]);
+      const { code, pos } = error;
+      const { line, col } = lineCounter.linePos(pos[0]);
       const place = `${source}:${line}:${col}`;
-      slips.set(place, [...(slips.get(place) ?? []), describeSyntaxError(error, document, lineCounter, base)]);
+      const repeated = code === 'DUPLICATE_KEY' ? findRepeated(document.contents, pos[0], base) : undefined;
+      const slip = repeated
+        ? `${repeated.name} is already in line ${lineCounter.linePos(repeated.firstPos).line}, expected once`
+        : (SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' '));
+      slips.set(place, [...(slips.get(place) ?? []), slip]);
     }
     const lines = [...slips].slice(0, MAX_PLACES_SHOWN);
     throw new ConfigError(
@@ -56,17 +61,6 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
       advice: 'Write out what the aliases stand for.',
     });
   }
-}
-
-function describeSyntaxError(
-  { code, pos }: YAMLParseError,
-  document: Document.Parsed,
-  lineCounter: LineCounter,
-  base: KeyPath,
-) {
-  const repeated = code === 'DUPLICATE_KEY' ? findRepeated(document.contents, pos[0], base) : undefined;
-  if (repeated === undefined) return SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ');
-  return `${repeated.name} is already in line ${lineCounter.linePos(repeated.firstPos).line}, expected once`;
 }
 
 /** The duplicate key at `pos`, and the place of its first occurrence. */

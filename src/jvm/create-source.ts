@@ -8,12 +8,10 @@ import type { HttpSourceParts } from './http/create-http-source.ts';
 import { type JvmReading, type JvmSource, JvmSourceError } from './jvm-source.ts';
 import { createLocalSource, type LocalSourceParts } from './local-source.ts';
 
-interface JvmSourceParts extends LocalSourceParts, HttpSourceParts {
-  readonly config: Pick<Config, 'jvm' | 'upstream'>;
-}
-
 /** The source that the configuration asks for; undefined for `jvm.source: none`. */
-export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource | undefined> {
+export async function createJvmSource(
+  parts: LocalSourceParts & HttpSourceParts & { readonly config: Pick<Config, 'jvm' | 'upstream'> },
+): Promise<JvmSource | undefined> {
   const { source, http } = parts.config.jvm;
   if (source === 'none') return undefined;
   if (http === undefined || source === 'hsperfdata') return createLocalSource(parts);
@@ -66,7 +64,11 @@ export class PairedSource implements JvmSource {
       return memory.value;
     }
     if (memory.status === 'rejected') {
-      this.#logFailure(limit.aborted ? `no answer within ${limitMs} ms` : (memory.reason as Error).message);
+      const reason = limit.aborted ? `no answer within ${limitMs} ms` : (memory.reason as Error).message;
+      const message = `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`;
+      // Once for each reason.
+      if (reason !== this.#loggedReason) this.#options.logger.warn({ source: this.#memory.name, reason }, message);
+      this.#loggedReason = reason;
       this.name = this.#rest.name;
       return rest.value;
     }
@@ -74,17 +76,6 @@ export class PairedSource implements JvmSource {
     this.name = `${this.#memory.name}+${this.#rest.name}`;
     const { classes, collectors, server } = rest.value;
     return { ...memory.value, classes, collectors, server: { ...server, connectors: memory.value.server?.connectors } };
-  }
-
-  /** Once for each reason. */
-  #logFailure(reason: string): void {
-    if (reason === this.#loggedReason) return;
-    this.#loggedReason = reason;
-    const fields = { source: this.#memory.name, reason };
-    this.#options.logger.warn(
-      fields,
-      `the JVM's memory cannot be read from this source: it is read from ${this.#rest.name}`,
-    );
   }
 
   async dumpThreads(signal: AbortSignal): Promise<string> {

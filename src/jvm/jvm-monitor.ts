@@ -26,7 +26,6 @@ interface JvmMonitorOptions {
 
 interface Shown {
   readonly reading: JvmReading;
-  readonly memory: JvmReading['memory'];
   readonly gauges: JvmGauges;
   readonly server: ServerState;
   readonly source: string;
@@ -43,13 +42,12 @@ export type JvmState =
 
 /** The JVM first stops all its threads, which may wait for a collection. */
 const DUMP_TIMEOUT_MS = 10_000;
-const NOT_READ_YET = 'The JVM has not been read yet.';
 
 export class JvmMonitor {
   readonly #options: JvmMonitorOptions;
   readonly #startedEpochMs: number;
   #last: Shown | undefined;
-  #reason = NOT_READ_YET;
+  #reason = 'The JVM has not been read yet.';
   #loggedReason: string | undefined;
   /** Readings tried since the start, and those that failed. */
   reads = 0;
@@ -141,7 +139,6 @@ export class JvmMonitor {
     const { state } = this;
     this.#last = {
       reading,
-      memory: reading.memory,
       gauges: createJvmGauges(reading),
       server: createServerState(reading.server ?? {}, upstreamPort, before),
       source: source.name,
@@ -234,7 +231,7 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   info(
     'd2_sidecar_jvm_source_info',
     "Source of the JVM's numbers; memory is live, or as of the last collection (after-gc).",
-    ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.memory]: 1 } } : undefined),
+    ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.reading.memory]: 1 } } : undefined),
     'source',
     'memory',
   ),

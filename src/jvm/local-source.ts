@@ -63,7 +63,7 @@ export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
-  readonly #logged = new Map<string, string>();
+  readonly #logged = new Map<string, string | undefined>();
   #loggedJvm: string | undefined;
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
@@ -109,11 +109,8 @@ export class LocalSource implements JvmSource {
   /** Logs each change once: readings come every few seconds. Reasons contain paths and ids, but no text from a JVM. */
   #logOnce(message: string, reason: string | undefined): void {
     if (reason === this.#logged.get(message)) return;
-    if (reason === undefined) this.#logged.delete(message);
-    else {
-      this.#logged.set(message, reason);
-      this.#logger.info({ reason }, message);
-    }
+    this.#logged.set(message, reason);
+    if (reason !== undefined) this.#logger.info({ reason }, message);
   }
 
   close(): void {

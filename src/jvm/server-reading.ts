@@ -39,27 +39,22 @@ export interface ServerProcess {
 }
 
 /** A reading of the server at a moment, with the processor use since the reading before. */
-export interface ServerState {
-  readonly connector: Connector | undefined;
-  readonly threads: JvmThreads;
-  readonly process: Partial<ServerProcess>;
-  /** Cores in use since the reading before; undefined for the first reading. */
-  readonly cores: number | undefined;
-}
+export type ServerState = ReturnType<typeof createServerState>;
 
 /** `upstreamPort`: the port that the sidecar dials. `before`: the reading `seconds` ago. */
 export function createServerState(
   { connectors = [], threads = {}, process }: ServerReading,
   upstreamPort: number,
   before: { readonly process?: ServerProcess | undefined; readonly seconds: number } | undefined,
-): ServerState {
+) {
   const [only, ...others] = connectors;
   // A single connector serves the sidecar, even if its port is mapped.
   const connector = connectors.find(({ port }) => port === upstreamPort) ?? (others.length === 0 ? only : undefined);
   return {
     connector,
     threads,
-    process: process ?? {},
+    process: (process ?? {}) as Partial<ServerProcess>,
+    /** Cores in use since the reading before; undefined for the first reading. */
     cores: before && computeCores(process, before.process, before.seconds),
   };
 }

@@ -78,7 +78,7 @@ export class ThreadDiagnosis {
 
   /** Takes a dump if a call has been running for a long time enough. Never rejects. */
   async check(): Promise<void> {
-    const { config, clock, oldestCall } = this.#parts;
+    const { config, clock, logger, oldestCall } = this.#parts;
     const nowNs = clock.nowNs();
     if (this.#isBusy || nowNs < this.#nextNs) return;
     const call = oldestCall();
@@ -88,7 +88,13 @@ export class ThreadDiagnosis {
     try {
       await this.#dump(call);
     } catch (cause) {
-      this.#onFailure(cause);
+      this.failed += 1;
+      const reason = cause instanceof JvmSourceError ? cause.message : describeFileError(cause);
+      const fields = { reason, folder: config.folder };
+      // Logs each reason once, not every ten minutes.
+      if (reason !== this.#loggedReason)
+        logger.warn(fields, 'a call has been running for a long time, but no thread dump could be written');
+      this.#loggedReason = reason;
     } finally {
       this.#isBusy = false;
     }
@@ -129,17 +135,6 @@ export class ThreadDiagnosis {
       if (uid === (platform.userId() ?? uid)) own.push(file);
     }
     for (const file of own.slice(0, Math.max(0, own.length - this.#parts.config.keep))) await removeOwn(file);
-  }
-
-  #onFailure(cause: unknown): void {
-    this.failed += 1;
-    const reason = cause instanceof JvmSourceError ? cause.message : describeFileError(cause);
-    // Logs each reason once, not every ten minutes.
-    if (reason === this.#loggedReason) return;
-    this.#loggedReason = reason;
-    const { config, logger } = this.#parts;
-    const fields = { reason, folder: config.folder };
-    logger.warn(fields, 'a call has been running for a long time, but no thread dump could be written');
   }
 }
 

@@ -5,9 +5,9 @@ import { sanitizeLines, sanitizeText } from '../base/shown-text.ts';
 interface DumpedThread {
   readonly name: string;
   /** E.g. `TIMED_WAITING`; undefined for threads of the JVM itself, which have no frames. */
-  readonly state: string | undefined;
+  state: string | undefined;
   /** E.g. `java.lang.Thread.sleep(java.base@17.0.21/Native Method)`, innermost first. */
-  readonly frames: readonly string[];
+  readonly frames: string[];
 }
 
 /** Follows the threads, in JDK 8 as `JNI global references`. */
@@ -32,6 +32,8 @@ export function summariseThreads(dump: string): string {
   const java = threads.filter(({ state }) => state !== undefined);
   const requests = java.filter(({ name }) => REQUEST_THREAD.test(name));
   const busy = requests.filter(({ frames }) => frames.length > 0 && !frames.some((frame) => IDLE.test(frame)));
+  // The innermost method of the application; without one, of the server.
+  const methods = busy.map(({ frames }) => frames.find((frame) => !OF_SERVER.test(frame)) ?? frames[0] ?? '');
   const deadlocks = selectDeadlocks(lines);
   const states = counted(java.map(({ state = '' }) => state)).map(([state, count]) => `${state} ${count}`);
   return [
@@ -40,7 +42,7 @@ export function summariseThreads(dump: string): string {
     `Threads: ${java.length} of Java (${states.join(', ')}), ${threads.length - java.length} of the JVM itself`,
     '',
     `Request threads: ${requests.length}, ${busy.length} of them busy`,
-    ...counted(busy.map(selectMethod)).map(([method, count]) => formatRow(count, `in ${method}`)),
+    ...counted(methods).map(([method, count]) => formatRow(count, `in ${method}`)),
     '',
     'Most common top frames:',
     ...counted(java.flatMap(({ frames: [top] }) => (top === undefined ? [] : [top])))
@@ -57,7 +59,7 @@ export function countDeadlocked(dump: string): number {
 }
 
 function parseThreads(lines: readonly string[]): readonly DumpedThread[] {
-  const threads: { name: string; state: string | undefined; frames: string[] }[] = [];
+  const threads: DumpedThread[] = [];
   for (const line of lines) {
     const name = /^"(.*)" .*(?:\bos_prio=|\bnid=)/.exec(line)?.[1];
     const thread = threads.at(-1);
@@ -88,12 +90,6 @@ function findDeadlocks(lines: readonly string[]): number {
   return next >= 0 && DEADLOCK.test(lines[next] as string) ? next : lines.length;
 }
 
-/** The innermost method of the application; without one, of the server. */
-function selectMethod({ frames }: DumpedThread): string {
-  const own = frames.find((frame) => !OF_SERVER.test(frame));
-  return own ?? frames[0] ?? '';
-}
-
 /** Most frequent first. */
 function counted(texts: readonly string[]): readonly (readonly [text: string, count: number])[] {
   const counts = new Map<string, number>();
@@ -120,24 +116,19 @@ const NAME_ENDS = /^(.*)("(?: #\d+)?(?: \[\d+\])?(?: daemon)? (?:prio|os_prio)=.
  */
 export function cleanDump(dump: string): string {
   const lines = dump.split(/\r?\n/);
-  const { cleaned, names } = joinNames(lines, readAddresses(lines));
-  return sanitizeLines(shortenNames(cleaned, names).join('\n'));
-}
-
-/** The addresses of the Java threads that are in the list at the beginning; empty before JDK 10. */
-function readAddresses(lines: readonly string[]): Set<string> {
+  // The addresses of the Java threads that are in the list at the beginning; none before JDK 10.
   const firstName = lines.findIndex((line) => line.startsWith('"'));
   const before = lines.slice(0, Math.max(0, firstName));
   const begin = before.findIndex((line) => LIST_BEGINS.test(line));
-  return new Set(begin < 0 ? [] : before.slice(begin + 1).flatMap((line) => line.match(ADDRESS) ?? []));
+  const listed = begin < 0 ? [] : before.slice(begin + 1).flatMap((line) => line.match(ADDRESS) ?? []);
+  const { cleaned, names } = joinNames(lines, new Set<string>(listed));
+  return sanitizeLines(shortenNames(cleaned, names).join('\n'));
 }
-
-/** The lines of each name with line feeds, by its first line. */
-type JoinedNames = ReadonlyMap<string, readonly (readonly string[])[]>;
 
 /** Joins the lines of each thread's name, with U+FFFD for its line feeds. `addresses` loses those that were found. */
 function joinNames(lines: readonly string[], addresses: Set<string>) {
   const cleaned: string[] = [];
+  /** The lines of each name with line feeds, by its first line. */
   const names = new Map<string, (readonly string[])[]>();
   /** Where in `cleaned` the name of the next thread may begin. */
   let begin: number | undefined;
@@ -158,7 +149,7 @@ function joinNames(lines: readonly string[], addresses: Set<string>) {
 }
 
 /** Joins the lines of these names where the report of deadlocks repeats them: `"name":` and `held by "name"`. */
-function shortenNames(lines: readonly string[], names: JoinedNames): readonly string[] {
+function shortenNames(lines: readonly string[], names: ReturnType<typeof joinNames>['names']): readonly string[] {
   if (names.size === 0) return lines;
   const shortened: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {

@@ -62,17 +62,15 @@ export class AddressRate {
     const nowNs = this.#clock.nowNs();
     const key = addressKeyOf(address);
     const present = this.#momentsNs.get(key);
-    if (present === undefined && !this.#hasRoom(nowNs)) return false;
+    if (present === undefined && this.#momentsNs.size >= MAX_ADDRESSES) {
+      if (nowNs - this.#sweptNs >= NS_PER_S) this.#sweep(nowNs);
+      if (this.#momentsNs.size >= MAX_ADDRESSES) return false;
+    }
     const momentsNs = (present ?? []).filter((momentNs) => nowNs - momentNs < MINUTE_NS);
     const isWithin = momentsNs.length < this.#perMinute;
     if (isWithin) momentsNs.push(nowNs);
     this.#momentsNs.set(key, momentsNs);
     return isWithin;
-  }
-
-  #hasRoom(nowNs: number): boolean {
-    if (this.#momentsNs.size >= MAX_ADDRESSES && nowNs - this.#sweptNs >= NS_PER_S) this.#sweep(nowNs);
-    return this.#momentsNs.size < MAX_ADDRESSES;
   }
 
   #sweep(nowNs: number): void {

@@ -57,18 +57,15 @@ export class HeavyWork {
     setImmediate(this.#onTurnEnd);
   }
 
-  /** Stated costs omit the kernel's part of a read, and other programs on the core. */
-  #learn(nowNs: number): void {
-    if (this.#statedNs === 0) return;
-    const factor = (this.#factor + (nowNs - this.#statedAtNs) / this.#statedNs) / 2;
-    this.#factor = Math.min(MAX_FACTOR, Math.max(1, factor));
-    this.#statedNs = 0;
-  }
-
   readonly #onTurnEnd = (): void => {
     this.#isTurn = false;
     const beganNs = this.clock.nowNs();
-    this.#learn(beganNs);
+    if (this.#statedNs > 0) {
+      // Stated costs omit the kernel's part of a read, and other programs on the core.
+      const factor = (this.#factor + (beganNs - this.#statedAtNs) / this.#statedNs) / 2;
+      this.#factor = Math.min(MAX_FACTOR, Math.max(1, factor));
+      this.#statedNs = 0;
+    }
     if (this.#lanes.size === 0) return;
     let costNs = 0;
     // A lane that is added again runs again in this loop.

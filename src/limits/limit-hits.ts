@@ -43,13 +43,11 @@ export const SILENCE_LIMITS: ReadonlySet<string> = new Set(
   Object.entries(WARNINGS).flatMap(([key, warning]) => (warning === undefined ? [key] : [])),
 );
 
-const KEYS = Object.keys(WARNINGS) as readonly LimitKey[];
-
 export class LimitHits {
   readonly #clock: Clock;
   readonly #logger: Logger;
   /** All keys exist from the start, so that a first hit is a step and not a new series. */
-  readonly counts = new Map<LimitKey, number>(KEYS.map((key) => [key, 0]));
+  readonly counts = new Map(Object.keys(WARNINGS).map((key) => [key as LimitKey, 0]));
   readonly #loggedNs = new Map<LimitKey, number>();
 
   constructor(clock: Clock, logger: Logger) {

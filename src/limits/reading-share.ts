@@ -52,8 +52,7 @@ interface Lane {
 }
 
 export class ReadingShare {
-  readonly #parts: ReadingShareParts;
-  readonly #schedule: (run: () => void, delayMs: number) => void;
+  readonly #parts: Required<ReadingShareParts>;
   /** Lanes by client key, in the order in which they run. */
   readonly #lanes = new Map<string, Lane>();
   readonly #recent = new RecentTime();
@@ -62,8 +61,7 @@ export class ReadingShare {
   waitingBytes = 0;
 
   constructor(parts: ReadingShareParts) {
-    this.#parts = parts;
-    this.#schedule = parts.schedule ?? ((run, delayMs) => void setTimeout(run, delayMs).unref());
+    this.#parts = { schedule: (run, delayMs) => void setTimeout(run, delayMs).unref(), ...parts };
   }
 
   /**
@@ -72,7 +70,11 @@ export class ReadingShare {
    */
   read(key: () => string, reading: ReadingTask, nowNs: number): void {
     const lane = this.#laneOf(key);
-    if (lane === undefined && !this.#runWhileTime(reading, nowNs)) return;
+    for (let sinceNs = nowNs; lane === undefined && this.#hasTime(sinceNs); sinceNs = this.#spendSince(sinceNs)) {
+      if (reading.step()) continue;
+      this.#spendSince(sinceNs);
+      return;
+    }
     const bytes = this.#hasRoom(lane) ? reading.keep() : undefined;
     if (bytes === undefined) reading.giveUp();
     else this.#wait(key(), { reading, bytes, sinceNs: nowNs });
@@ -144,17 +146,6 @@ export class ReadingShare {
     this.#scheduleRun();
   }
 
-  /** False when `reading` is done; true if the time is used up before its next step. */
-  #runWhileTime(reading: ReadingTask, nowNs: number): boolean {
-    let sinceNs = nowNs;
-    while (this.#hasTime(sinceNs)) {
-      const isMore = reading.step();
-      sinceNs = this.#spendSince(sinceNs);
-      if (!isMore) return false;
-    }
-    return true;
-  }
-
   #hasTime(nowNs: number): boolean {
     return this.#recent.spentNs(nowNs) < MAX_SHARE_NS;
   }
@@ -169,7 +160,7 @@ export class ReadingShare {
   #scheduleRun(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.#schedule(() => {
+    this.#parts.schedule(() => {
       this.#isScheduled = false;
       this.#runLanes((nowNs) => this.#hasTime(nowNs));
       if (this.#lanes.size > 0) this.#scheduleRun();

@@ -155,7 +155,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
         const state = readJvm(monitored.jvm);
         const metrics = select(state);
-        const source = `${state.source}; memory=${state.memory}`;
+        const source = `${state.source}; memory=${state.reading.memory}`;
         // The age of a stored answer, RFC 9111 §5.1.
         const age = String(Math.floor(state.ageMs / 1000));
         reply.headers({ age, 'metrics-source': source, 'metrics-window': windowSeconds });

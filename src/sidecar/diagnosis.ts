@@ -29,13 +29,11 @@ export function createDiagnosis(
   });
 }
 
-interface VerdictParts extends Pick<VerdictSources, 'history' | 'lifecycle' | 'upstream' | 'jvm' | 'clientTimeoutMs'> {
-  readonly diagnosis: ThreadDiagnosis | undefined;
-}
+type OwnSources = Pick<VerdictSources, 'history' | 'lifecycle' | 'upstream' | 'jvm' | 'clientTimeoutMs'>;
 
 export function createVerdicts(
   { recorder, tls, clock }: SidecarParts,
-  { diagnosis, ...sources }: VerdictParts,
+  { diagnosis, ...sources }: OwnSources & { readonly diagnosis: ThreadDiagnosis | undefined },
 ): Verdicts {
   return new Verdicts(
     {

@@ -75,10 +75,7 @@ export class Lifecycle {
   readonly ended: Promise<Outcome>;
   state: LifecycleState = 'starting';
   readonly #stoppable: Stoppable;
-  readonly #times: () => StopTimes;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #pause: (ms: number) => Promise<void>;
+  readonly #parts: Required<LifecycleParts>;
   readonly #hasStarted = new Latch();
   readonly #drainRequested = new Latch();
   readonly #stopRequested = new Latch();
@@ -90,12 +87,9 @@ export class Lifecycle {
   #deadlineNs = Number.POSITIVE_INFINITY;
   #latestWindowEndNs = Number.POSITIVE_INFINITY;
 
-  constructor(stoppable: Stoppable, { times, clock, logger, pause = pauseAndRead }: LifecycleParts) {
+  constructor(stoppable: Stoppable, parts: LifecycleParts) {
     this.#stoppable = stoppable;
-    this.#times = times;
-    this.#clock = clock;
-    this.#logger = logger;
-    this.#pause = pause;
+    this.#parts = { pause: pauseAndRead, ...parts };
     this.ended = Promise.race([this.#run(), this.#endAtOnce()]);
     // Callers that await it get the rejection; without any, it must not be unhandled.
     this.ended.catch(() => undefined);
@@ -108,7 +102,7 @@ export class Lifecycle {
   /** Time until the deadline; undefined until a stop is requested. */
   get leftMs(): number | undefined {
     if (!this.#stopRequested.isSet) return undefined;
-    return Math.max(0, (this.#deadlineNs - this.#clock.nowNs()) / NS_PER_MS);
+    return Math.max(0, (this.#deadlineNs - this.#parts.clock.nowNs()) / NS_PER_MS);
   }
 
   started(): void {
@@ -132,12 +126,12 @@ export class Lifecycle {
       this.#endRequested.set();
       return;
     }
-    const deadlineMs = Math.min(this.#times().deadlineMs, limitMs);
+    const deadlineMs = Math.min(this.#parts.times().deadlineMs, limitMs);
     this.#isHurried = isHurried;
     this.#waitsForNobody = isHurried || this.#stoppable.outlivesProcess();
     this.#deadlineNs = this.#nsFromNow(deadlineMs);
     this.#latestWindowEndNs = this.#nsFromNow(deadlineMs - Math.min(RESERVED_MS, deadlineMs * RESERVED_SHARE));
-    this.#logger.info({ reason, deadlineMs }, 'stop requested');
+    this.#parts.logger.info({ reason, deadlineMs }, 'stop requested');
     this.#stopRequested.set();
     this.drain();
   }
@@ -149,13 +143,13 @@ export class Lifecycle {
     // New clients still arrive until load balancers have noticed.
     await this.#until(this.#delayEndNs, () => this.#waitsForNobody);
 
-    const { windowMs } = this.#times();
+    const { windowMs } = this.#parts.times();
     const windowEndNs = this.#nsFromNow(windowMs);
     this.#stoppable.closeWebSockets(windowMs);
     await this.#stopRequested.whenSet;
     await this.#until(
       Math.min(windowEndNs, this.#latestWindowEndNs),
-      () => this.#waitsForNobody || this.#hasNothingHeld(),
+      () => this.#waitsForNobody || this.inProgress.heldPolls + this.inProgress.webSockets === 0,
     );
 
     this.#enter('stopping');
@@ -170,13 +164,13 @@ export class Lifecycle {
   /** A second stop request ends the process at once, whatever is still open. */
   async #endAtOnce(): Promise<Outcome> {
     await this.#endRequested.whenSet;
-    this.#logger.info(this.inProgress, 'stopped at once');
+    this.#parts.logger.info(this.inProgress, 'stopped at once');
     return 'stopped at once';
   }
 
   #beginDraining(): void {
     this.#enter('draining');
-    this.#delayEndNs = this.#nsFromNow(this.#times().delayMs);
+    this.#delayEndNs = this.#nsFromNow(this.#parts.times().delayMs);
     this.#stoppable.announceEnd();
   }
 
@@ -185,12 +179,10 @@ export class Lifecycle {
     // `#endAtOnce` has logged the end.
     if (this.#endRequested.isSet) return;
     const { leftMs } = this;
-    this.#logger.info({ ...this.inProgress, ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }) }, state);
-  }
-
-  #hasNothingHeld(): boolean {
-    const { heldPolls, webSockets } = this.inProgress;
-    return heldPolls === 0 && webSockets === 0;
+    this.#parts.logger.info(
+      { ...this.inProgress, ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }) },
+      state,
+    );
   }
 
   #isNothingLeft(): boolean {
@@ -203,13 +195,13 @@ export class Lifecycle {
   }
 
   #nsFromNow(ms: number): number {
-    return this.#clock.nowNs() + ms * NS_PER_MS;
+    return this.#parts.clock.nowNs() + ms * NS_PER_MS;
   }
 
   async #until(thenNs: number, isOver: () => boolean): Promise<void> {
-    const isTimeOver = () => this.#clock.nowNs() >= Math.min(thenNs, this.#deadlineNs);
+    const isTimeOver = () => this.#parts.clock.nowNs() >= Math.min(thenNs, this.#deadlineNs);
     while (!isTimeOver() && !isOver()) {
-      await this.#pause(POLL_MS);
+      await this.#parts.pause(POLL_MS);
     }
   }
 }

@@ -15,7 +15,6 @@ import { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { restoreState } from '../state/restore-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
-import type { OwnCertificate } from '../tls/own-certificate.ts';
 import { WatchedTls, type WatchedTlsParts } from '../tls/watched-tls.ts';
 
 interface OpenOptions {
@@ -32,7 +31,7 @@ export async function openParts(config: Config, options: OpenOptions) {
   const { logger, clock, listener } = options;
   const isServing = listener === undefined;
   const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
-  const tls = await SidecarTls.open(config, { logger, clock });
+  const tls = await openTls(config, { logger, clock });
   const jvm = await createJvmMonitor(config, clock, logger);
   const { recorder, state } = await openRecorder(config, options);
   const { observers } = recorder;
@@ -48,13 +47,9 @@ export async function openParts(config: Config, options: OpenOptions) {
 async function openAlerts({ alerts: config, state, history }: Config, { clock, logger }: OpenOptions) {
   if (!hasReceivers(config)) return undefined;
   const { Alerts } = await import('../export/alerts/alerts.ts');
-  return await Alerts.open({ config, file: alertsFile({ state, history }), clock, logger });
-}
-
-/** Beside the file that outlives a restart. */
-export function alertsFile({ state, history }: Pick<Config, 'state' | 'history'>): string | undefined {
+  // Beside the file that outlives a restart.
   const beside = state.file ?? history.file;
-  return beside === undefined ? undefined : `${beside}.alerts`;
+  return await Alerts.open({ config, file: beside && `${beside}.alerts`, clock, logger });
 }
 
 /** The history on disk; undefined without `history.file`, and its code is then not loaded. */
@@ -91,56 +86,43 @@ async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): P
 }
 
 /** All TLS of the sidecar, opened, watched and closed together. */
-export class SidecarTls {
+export type SidecarTls = Awaited<ReturnType<typeof openTls>>;
+
+/**
+ * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for unusable files that the traffic needs. Unusable files of
+ * the monitoring port become its `trouble` and are logged. Files that look wrong are logged.
+ */
+async function openTls({ listen, monitor, upstream }: Config, parts: WatchedTlsParts) {
   /** Each is undefined if its connections are not encrypted. */
-  readonly listen: ListenerTls | undefined;
-  readonly monitor: ListenerTls | undefined;
-  readonly upstream: UpstreamTls | undefined;
-  readonly #all: readonly (ListenerTls | UpstreamTls)[];
-
-  /**
-   * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for unusable files that the traffic needs. Unusable files of
-   * the monitoring port become its `trouble` and are logged. Files that look wrong are logged.
-   */
-  static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
-    return new SidecarTls({
-      listen: listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
-      monitor: monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts, WatchedTls.openOrStandIn)),
-      upstream: upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
-    });
-  }
-
-  private constructor({ listen, monitor, upstream }: Pick<SidecarTls, 'listen' | 'monitor' | 'upstream'>) {
-    this.#all = [listen, monitor, upstream].filter((part) => part !== undefined);
-    this.listen = listen;
-    this.monitor = monitor;
-    this.upstream = upstream;
-  }
-
-  /**
-   * Reads the files of a new configuration with the same TLS sections. The returned function applies them to new
-   * connections. Throws like `open`, and then changes nothing.
-   */
-  async prepareReload({ listen, monitor, upstream }: Config): Promise<() => void> {
-    const prepared = [
-      listen.tls && (await this.listen?.prepareReload(listen.tls)),
-      monitor.tls && (await this.monitor?.prepareReload(monitor.tls)),
-      upstream.tls && (await this.upstream?.prepareReload(upstream.tls)),
-    ];
-    return () => {
-      for (const apply of prepared) apply?.();
-    };
-  }
-
-  get certificates(): readonly OwnCertificate[] {
-    return this.#all.map(({ files }) => files.material.certificate).filter((certificate) => certificate !== undefined);
-  }
-
-  watch(): void {
-    for (const { files } of this.#all) files.watch();
-  }
-
-  close(): void {
-    for (const { files } of this.#all) files.close();
-  }
+  const tls = {
+    listen: listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
+    monitor: monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts, WatchedTls.openOrStandIn)),
+    upstream: upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
+  };
+  const files = Object.values(tls).flatMap((part) => part?.files ?? []);
+  return {
+    ...tls,
+    /**
+     * Reads the files of a new configuration with the same TLS sections. The returned function applies them to new
+     * connections. Throws like `openTls`, and then changes nothing.
+     */
+    prepareReload: async (config: Config): Promise<() => void> => {
+      const prepared = [
+        config.listen.tls && (await tls.listen?.prepareReload(config.listen.tls)),
+        config.monitor.tls && (await tls.monitor?.prepareReload(config.monitor.tls)),
+        config.upstream.tls && (await tls.upstream?.prepareReload(config.upstream.tls)),
+      ];
+      return () => {
+        for (const apply of prepared) apply?.();
+      };
+    },
+    /** Those in use now. */
+    certificates: () => files.flatMap(({ material }) => material.certificate ?? []),
+    watch: () => {
+      for (const one of files) one.watch();
+    },
+    close: () => {
+      for (const one of files) one.close();
+    },
+  };
 }

@@ -14,7 +14,7 @@ import { SidecarError } from '../base/errors.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config, HostPort } from '../config/config.ts';
-import { formatHostPort, type GivenSocket } from '../config/host-port.ts';
+import { formatHostPort, type GivenSocket, WILDCARDS } from '../config/host-port.ts';
 import type { Alerts } from '../export/alerts/alerts.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
@@ -139,7 +139,14 @@ export class Sidecar {
     const { observers } = recorder;
     this.#otlp = parts.createOtlp?.({ config, monitored, observers, clock, nextTurn, logger, env: process.env });
     const answers = { ...config.metrics, nextTurn };
-    this.#monitor = new Monitor(monitored, answers, this.#createGuard(), logger, {
+    const guard = new Guard({
+      access: () => {
+        const trouble = tls.monitor?.files.trouble;
+        return trouble === undefined ? parts.access.current : new AccessClosed(trouble);
+      },
+      hosts: () => this.#hosts,
+    });
+    this.#monitor = new Monitor(monitored, answers, guard, logger, {
       tls: tls.monitor,
       limits: config.monitor,
       hits: this.limits,
@@ -317,16 +324,6 @@ export class Sidecar {
     };
   }
 
-  #createGuard(): Guard {
-    return new Guard({
-      access: () => {
-        const trouble = this.tls.monitor?.files.trouble;
-        return trouble === undefined ? this.#parts.access.current : new AccessClosed(trouble);
-      },
-      hosts: () => this.#hosts,
-    });
-  }
-
   #createMonitored(): Monitored {
     const { recorder, reporter, limits, lifecycle, dispatcher, verdicts, history } = this;
     return {
@@ -343,7 +340,7 @@ export class Sidecar {
       sidecar: {
         version: readVersion(),
         build: BUILD,
-        isRestored: this.#isRestored,
+        isRestored: this.#parts.state?.restored === 'restored',
         own: recorder.own,
         ...{ reporter, limits, lifecycle, dispatcher, upstream: this.#upstream, readProcess },
       },
@@ -358,7 +355,7 @@ export class Sidecar {
         unclassified: recorder.unclassified,
         clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
         diagnosed: () => this.#diagnosis?.last,
-        certificates: () => this.tls.certificates,
+        certificates: this.tls.certificates,
         probe: () => this.#upstream.probe(),
       },
     };
@@ -396,10 +393,6 @@ export class Sidecar {
     };
   }
 
-  get #isRestored(): boolean {
-    return this.#parts.state?.restored === 'restored';
-  }
-
   #historySources(): HistorySources {
     const { limits, reporter, dispatcher, lifecycle, reloads, recorder } = this;
     const { own, unclassified } = recorder;
@@ -409,7 +402,7 @@ export class Sidecar {
       ...{ applications, own, lifecycle, reloads, upstream: this.#upstream },
       counters: () => readLiveCounters({ sidecar, applications, unclassified }),
       jvm: this.#monitoredJvm,
-      isRestored: this.#isRestored,
+      isRestored: this.#parts.state?.restored === 'restored',
       earlier: this.#parts.archive?.earlier,
     };
   }
@@ -424,8 +417,6 @@ export class Sidecar {
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
 }
-
-const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /** With the name of this machine if the port is open on all its addresses. */
 function formatPageUrl(bound: HostPort, { monitor }: Config): string {

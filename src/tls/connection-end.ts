@@ -52,14 +52,10 @@ function isEnding({ writableEnded, writableFinished, writableLength }: Socket): 
  * connection ends without close_notify, which some servers take for an orderly end.
  */
 function resetAtClose(socket: Socket): void {
+  type TcpHandle = Partial<Record<'close' | 'reset', (onClosed?: () => void) => void>>;
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly _parent?: TcpHandle } | null };
   const tcp = handle?._parent;
   if (typeof tcp?.reset === 'function') tcp.close = tcp.reset;
-}
-
-interface TcpHandle {
-  close: (onClosed?: () => void) => void;
-  readonly reset?: (onClosed?: () => void) => void;
 }
 
 function tcpOf(socket: Socket): Socket | undefined {

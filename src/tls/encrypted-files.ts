@@ -24,11 +24,15 @@ export async function readPkcs12(
 ): Promise<{ cert: string; key: string }> {
   const file = await open(where, bytes, passphrase);
   const keyBag = KEYS.flatMap((name) => bagsOf(file, name))[0];
-  const certificates = bagsOf(file, 'certBag').map((bag) => new X509Certificate(toDer(certificateOf(bag))));
+  // Forge parses RSA keys only, and leaves other kinds as they are in the file.
+  const certificates = bagsOf(file, 'certBag').map(
+    ({ cert, asn1 }) => new X509Certificate(toDer(cert ? forge.pki.certificateToAsn1(cert) : asn1)),
+  );
   if (keyBag === undefined)
     throw new ConfigError(`${where} holds no private key, expected one: export it with its key`);
   if (certificates.length === 0) throw new ConfigError(`${where} holds no certificate, expected that of its key`);
-  const key = createPrivateKey({ key: toDer(privateKeyOf(keyBag)), format: 'der', type: 'pkcs8' });
+  const info = keyBag.key ? forge.pki.wrapRsaPrivateKey(forge.pki.privateKeyToAsn1(keyBag.key)) : keyBag.asn1;
+  const key = createPrivateKey({ key: toDer(info), format: 'der', type: 'pkcs8' });
   const own = certificates.filter((certificate) => certificate.checkPrivateKey(key));
   const others = certificates.filter((certificate) => !own.includes(certificate));
   return { cert: formatCertificates([...own, ...others]), key: formatPrivateKey(key) };
@@ -66,15 +70,6 @@ async function decrypt(file: forge.asn1.Asn1, passphrase: string): Promise<forge
 function bagsOf(file: forge.pkcs12.Pkcs12Pfx, name: 'certBag' | (typeof KEYS)[number]): readonly forge.pkcs12.Bag[] {
   const type = oids[name] as string;
   return file.getBags({ bagType: type })[type] ?? [];
-}
-
-/** Forge parses RSA keys only, and leaves other kinds as they are in the file. */
-function certificateOf(bag: forge.pkcs12.Bag): forge.asn1.Asn1 {
-  return bag.cert ? forge.pki.certificateToAsn1(bag.cert) : bag.asn1;
-}
-
-function privateKeyOf(bag: forge.pkcs12.Bag): forge.asn1.Asn1 {
-  return bag.key ? forge.pki.wrapRsaPrivateKey(forge.pki.privateKeyToAsn1(bag.key)) : bag.asn1;
 }
 
 function toDer(asn1: forge.asn1.Asn1): Buffer {

@@ -1,7 +1,7 @@
 /** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
 import type { X509Certificate } from 'node:crypto';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
-import { counter, type MetricDescription, type MetricValues } from '../base/metric-description.ts';
+import { counter, type MetricDescription, ofEach, type Parts } from '../base/metric-description.ts';
 import type { ListenerTlsConfig } from '../config/config.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';
@@ -71,8 +71,17 @@ export class ListenerTls {
 
   /** Updates the certificates of `server`, made with `serverOptions`, and counts its failed handshakes. */
   attach(server: Server): void {
-    this.files.onReplaced((options) => server.setSecureContext(options));
-    server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
+    this.files.onReplaced = (options) => server.setSecureContext(options);
+    server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+      this.#counts.failed += 1;
+      const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
+      if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#counts.timedOut += 1;
+      else if (refusal !== undefined) this.#counts.refused += 1;
+      // Log codes only, at debug: anyone who reaches the port can cause failures of any kind.
+      this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
+      // Node leaves the socket open.
+      socket.destroy();
+    });
   }
 
   /** Reads new files; `clientAuth` stays. The returned function applies them to new connections. Throws like `open`. */
@@ -81,7 +90,7 @@ export class ListenerTls {
   }
 
   /** The client's identity from its certificate. Call once per connection: it counts unverified clients. */
-  clientOf(socket: TLSSocket): ClientCertificate | undefined {
+  clientOf(socket: TLSSocket) {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
       this.#counts.unverified += 1;
@@ -92,17 +101,6 @@ export class ListenerTls {
       );
     }
     return clientCertificateOf(socket);
-  }
-
-  #onFailed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
-    this.#counts.failed += 1;
-    const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
-    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#counts.timedOut += 1;
-    else if (refusal !== undefined) this.#counts.refused += 1;
-    // Log codes only, at debug: anyone who reaches the port can cause failures of any kind.
-    this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
-    // Node leaves the socket open.
-    socket.destroy();
   }
 }
 
@@ -117,36 +115,23 @@ function reasonOf(socket: TLSSocket): string | undefined {
 }
 
 /** By name, `listen` and `monitor`; undefined without TLS. */
-export type TlsListeners = Readonly<Record<string, Pick<ListenerTls, 'numbers'> | undefined>>;
-
-export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
+export const HANDSHAKE_METRICS: readonly MetricDescription<Parts<Pick<ListenerTls, 'numbers'>>>[] = [
   counter(
     'd2_sidecar_tls_handshakes_failed_total',
     'Failed TLS handshakes of clients, by reason.',
-    (listeners) =>
-      Object.entries(listeners).map(([name, listener]) => [name, listener && countReasons(listener.numbers)] as const),
+    ofEach(({ numbers: { failed, timedOut, refused } }) => {
+      return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
+    }),
     'listener',
     'reason',
   ),
   counter(
     'd2_sidecar_tls_unverified_clients_total',
     'Clients whose certificate was not verified.',
-    (listeners) => Object.entries(listeners).map(([name, listener]) => [name, listener?.numbers.unverified] as const),
+    ofEach(({ numbers }) => numbers.unverified),
     'listener',
   ),
 ];
-
-function countReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
-  return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
-}
-
-/** The identity in a verified client certificate. */
-export interface ClientCertificate {
-  /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
-  readonly user: string;
-  /** Issuer and subject; a renewed certificate keeps both. */
-  readonly subject: string;
-}
 
 /** Longer chains are cut: real ones have two or three certificates. */
 const MAX_CHAIN = 10;
@@ -168,15 +153,20 @@ export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
 }
 
 /**
- * The client's certificate, if it chains to a CA in `clientCaFile`. Undefined without one, and for a subject
+ * The client's identity, if its certificate chains to a CA in `clientCaFile`. Undefined without one, and for a subject
  * without exactly one common name.
  */
-export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
+export function clientCertificateOf(socket: TLSSocket) {
   // A session resumed without a certificate is also authorized, so the certificate itself is checked below.
   if (!socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
   const user: unknown = certificate.toLegacyObject().subject.CN;
   if (typeof user !== 'string' || user === '') return undefined;
-  return { user, subject: `${certificate.issuer}\n\n${certificate.subject}` };
+  return {
+    /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
+    user,
+    /** Issuer and subject; a renewed certificate keeps both. */
+    subject: `${certificate.issuer}\n\n${certificate.subject}`,
+  };
 }

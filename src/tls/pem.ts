@@ -7,13 +7,6 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { ConfigError } from '../base/errors.ts';
 import { describeFileError } from '../base/trusted-file.ts';
 
-interface Block {
-  readonly label: string;
-  /** From 1. */
-  readonly line: number;
-  readonly text: string;
-}
-
 const CERTIFICATE_LABEL = /^(?:X509 |TRUSTED )?CERTIFICATE$/;
 /** PKCS #8, and OpenSSL's older format. */
 export const ENCRYPTED_KEY = /^-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED/m;
@@ -76,7 +69,8 @@ export function formatPrivateKey(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
 
-function* readBlocks(where: string, content: string): Generator<Block> {
+/** `line` counts from 1. */
+function* readBlocks(where: string, content: string) {
   const fail = (line: number, problem: string): never => {
     throw new ConfigError(`${where}:${line}: ${problem}`);
   };

@@ -155,11 +155,7 @@ export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock:
   return { content: contentOf(texts), options, secureContext, certificate, warnings, warnOfTime };
 }
 
-async function readFile(
-  key: string,
-  file: string | undefined,
-  onMode?: (mode: number) => void,
-): Promise<Buffer | undefined> {
+async function readFile(key: string, file: string | undefined, onMode?: (mode: number) => void) {
   if (file === undefined) return undefined;
   try {
     return await readRegularFile(file, MAX_BYTES, ({ mode }) => onMode?.(mode));

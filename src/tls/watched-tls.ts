@@ -7,7 +7,7 @@ import { type Clock, MS_PER_S, NS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
-import { gauge, type MetricDescription } from '../base/metric-description.ts';
+import { gauge, type MetricDescription, ofEach, type Parts } from '../base/metric-description.ts';
 import { LastResult } from './authorities.ts';
 import { TLS_POLICY } from './policy.ts';
 import {
@@ -44,7 +44,8 @@ const STANDING_IN = {
 
 export class WatchedTls extends FileWatch {
   readonly #clock: Clock;
-  readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
+  /** Gets the options of each new set of files; new connections should use them. */
+  onReplaced: ((options: TlsMaterial['options']) => void) | undefined;
   #files: TlsFiles;
   /** In use now. */
   material: TlsMaterial;
@@ -66,8 +67,16 @@ export class WatchedTls extends FileWatch {
       return await WatchedTls.open(files, parts);
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      const watched = new WatchedTls(files, await createStandInMaterial(parts.clock), new LastResult(), parts);
-      watched.#standInFor(error);
+      const { cert, key } = await createStandIn(parts.clock);
+      // Verifies no client certificate: its only authority is the stand-in certificate itself.
+      const options = { ...TLS_POLICY, cert, key, ca: cert };
+      const secureContext = createSecureContext(options);
+      const material = { content: undefined, options, secureContext, certificate: undefined, warnings: [] };
+      const standIn = { ...material, warnOfTime: () => undefined };
+      const watched = new WatchedTls(files, standIn, new LastResult(), parts);
+      watched.trouble = error;
+      parts.logger.error({ section: files.section, code: error.code, reason: error.message }, STANDING_IN.unusable);
+      watched.startWithError(error.message);
       return watched;
     }
   }
@@ -85,11 +94,6 @@ export class WatchedTls extends FileWatch {
     return { ...super.numbers, notAfterEpochMs: this.material.certificate?.notAfterEpochMs };
   }
 
-  /** Calls `listener` with the options of each new set of files; new connections should use them. */
-  onReplaced(listener: (options: TlsMaterial['options']) => void): void {
-    this.#listeners.push(listener);
-  }
-
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
   async prepareReload(files: TlsFiles): Promise<() => void> {
     const loaded = await this.#load(files);
@@ -104,13 +108,6 @@ export class WatchedTls extends FileWatch {
     const texts = await readTlsFiles(files, this.#opened);
     if (contentOf(texts) === this.material.content) return this.material;
     return await createTlsMaterial(files, texts, this.#clock);
-  }
-
-  #standInFor(error: SidecarError): void {
-    this.trouble = error;
-    const { section } = this.#files;
-    this.logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
-    this.startWithError(error.message);
   }
 
   protected override get messages() {
@@ -134,7 +131,7 @@ export class WatchedTls extends FileWatch {
 
   #apply(loaded: TlsMaterial): void {
     if (loaded.content === this.material.content) return;
-    for (const listener of this.#listeners) listener(loaded.options);
+    this.onReplaced?.(loaded.options);
     this.material = loaded;
     this.trouble = undefined;
     this.countReplaced();
@@ -153,32 +150,12 @@ export class WatchedTls extends FileWatch {
   }
 }
 
-/** Verifies no client certificate: its only authority is the stand-in certificate itself. */
-async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
-  const { cert, key } = await createStandIn(clock);
-  const options = { ...TLS_POLICY, cert, key, ca: cert };
-  return {
-    content: undefined,
-    options,
-    secureContext: createSecureContext(options),
-    certificate: undefined,
-    warnings: [],
-    warnOfTime: () => undefined,
-  };
-}
-
 /** By section, e.g. `listen.tls`; undefined without TLS. */
-export type TlsSections = Readonly<Record<string, { readonly numbers: WatchedTlsNumbers } | undefined>>;
-
-export const CERTIFICATE_METRICS: readonly MetricDescription<TlsSections>[] = [
+export const CERTIFICATE_METRICS: readonly MetricDescription<Parts<{ readonly numbers: WatchedTlsNumbers }>>[] = [
   gauge(
     'd2_sidecar_tls_certificate_expiry_timestamp_seconds',
     "Expiry of the sidecar's certificate in use.",
-    (sections) =>
-      Object.entries(sections).map(([section, part]) => {
-        const endEpochMs = part?.numbers.notAfterEpochMs;
-        return [section, endEpochMs && endEpochMs / MS_PER_S] as const;
-      }),
+    ofEach(({ numbers: { notAfterEpochMs } }) => notAfterEpochMs && notAfterEpochMs / MS_PER_S),
     'section',
   ),
 ];

@@ -85,14 +85,7 @@ export interface ReplyRule {
   readonly error: JsonPointer | undefined;
 }
 
-export interface CompiledCometRule {
-  readonly whens: readonly CometWhen[];
-  readonly pattern: Pattern;
-  /** Undefined: a match is not counted. */
-  readonly target: CometTarget | undefined;
-  readonly name: readonly NamePart[];
-  readonly reply: ReplyRule;
-}
+export type CompiledCometRule = ReturnType<typeof compileCometRule>;
 
 /** The allowed `when` of each action; the first is the default. Other combinations would match but mean nothing. */
 const ALLOWED_WHENS: Readonly<Record<CometTarget['action'], readonly CometWhen[]>> = {
@@ -102,8 +95,11 @@ const ALLOWED_WHENS: Readonly<Record<CometTarget['action'], readonly CometWhen[]
   value: ['delivery'],
 };
 
-/** Throws a `RuleMistake` for a rule that could never match or could not name its matches. */
-export function compileCometRule(rule: CometRule): CompiledCometRule {
+/**
+ * Throws a `RuleMistake` for a rule that could never match or could not name its matches. Without a `target`, a match is
+ * not counted.
+ */
+export function compileCometRule(rule: CometRule) {
   const pattern = orMistake(parseChannel(rule.channel), ['channel'], CHANNEL_FORM);
   const target = chooseTarget(rule);
   const whens = chooseWhens(rule, target);

@@ -37,16 +37,14 @@ export type RestRule = Frozen<z.output<typeof writtenRule>>;
 
 export const restRuleSchema = writtenRule.superRefine(compilesBy(compileRestRule));
 
-export interface CompiledRestRule extends Pick<RestRule, 'methods' | 'kind'> {
-  readonly pattern: Pattern;
-  /** The path begins below rest.prefix; otherwise it may also begin below the application. */
-  readonly isBelowPrefix: boolean;
-  /** Literal texts, and the indexes of the captures to insert between them. */
-  readonly name: readonly (string | number)[];
-}
+export type CompiledRestRule = ReturnType<typeof compileRestRule>;
 
-/** Throws a `RuleMistake` for a rule that could never match or could not name its calls. */
-export function compileRestRule({ methods, path, kind, name }: RestRule): CompiledRestRule {
+/**
+ * Throws a `RuleMistake` for a rule that could never match or could not name its calls. The result's `name` has literal
+ * texts, and the indexes of the captures to insert between them; without `isBelowPrefix`, the path may also begin below
+ * the application.
+ */
+export function compileRestRule({ methods, path, kind, name }: RestRule) {
   if (kind === 'none' && name !== '') throw new RuleMistake(['name'], 'no name, since kind none is not counted');
   if (kind === 'session' && name !== 'login' && name !== 'logout') {
     throw new RuleMistake(['name'], 'login or logout, since kind is session');

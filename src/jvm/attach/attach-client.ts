@@ -103,17 +103,13 @@ async function converse(
   } catch (cause) {
     if (signal.aborted)
       throw new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'The JVM did not answer on its attach socket in time.');
-    throw createAttachError(cause);
+    if (cause instanceof JvmSourceError) throw cause;
+    const errno = describeErrno(cause);
+    const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
+    throw new JvmSourceError(code, `${text} (${errno}).`, cause);
   } finally {
     socket.destroy();
   }
-}
-
-function createAttachError(cause: unknown): JvmSourceError {
-  if (cause instanceof JvmSourceError) return cause;
-  const errno = describeErrno(cause);
-  const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
-  return new JvmSourceError(code, `${text} (${errno}).`, cause);
 }
 
 const REFUSED =

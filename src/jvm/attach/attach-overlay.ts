@@ -36,9 +36,7 @@ const NO_SOCKETS =
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {
-  readonly #mayOpen: boolean;
-  readonly #timeoutMs: number;
-  readonly #system: AttachSystem;
+  readonly #options: { readonly mayOpen: boolean; readonly timeoutMs: number; readonly system: AttachSystem };
   readonly #opener: AttachOpener;
   #flags: { readonly of: string; readonly flags: FlagsInfo } | undefined;
   /** Whether the last reading contains anything from the attach socket. */
@@ -47,9 +45,7 @@ export class AttachOverlay {
   reason: string | undefined = 'not read yet';
 
   constructor({ mayOpen, timeoutMs = TIMEOUT_MS, openTimeoutMs, system = createAttachSystem() }: AttachOverlayOptions) {
-    this.#mayOpen = mayOpen;
-    this.#timeoutMs = timeoutMs;
-    this.#system = system;
+    this.#options = { mayOpen, timeoutMs, system };
     this.#opener = new AttachOpener(system, openTimeoutMs);
   }
 
@@ -57,17 +53,18 @@ export class AttachOverlay {
   async apply(reading: JvmReading, jvm: VisibleJvm, signal: AbortSignal): Promise<JvmReading> {
     this.isApplied = false;
     this.reason = undefined;
-    const deadline = createDeadline(signal, this.#timeoutMs);
+    const deadline = createDeadline(signal, this.#options.timeoutMs);
     let socket: AttachSocket | undefined;
     try {
       // Only the first reading waits, until its deadline. Later ones do not wait and register no callback.
       socket = await this.#openSocket(jvm, deadline.signal, !this.#opener.isOpening(jvm));
       const live = await this.#ask(socket, reading, jvm, deadline.signal);
-      const overlaid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
+      const overlaid = layOver(reading, live, { ...jvm, architecture: this.#options.system.architecture });
       this.isApplied = Object.values(live).some((value) => value !== undefined);
       return overlaid;
     } catch (cause) {
-      this.reason = describeFailure(cause);
+      const isOurs = cause instanceof JvmSourceError;
+      this.reason = isOurs ? cause.message : `the attach socket cannot be used (${describeErrno(cause)})`;
       return reading;
     } finally {
       deadline.clear();
@@ -90,22 +87,22 @@ export class AttachOverlay {
   /** The JVM's socket. Makes the JVM open it if allowed, and waits for that if `mayWait`. Rejects with a JvmSourceError. */
   async #openSocket(jvm: VisibleJvm, signal: AbortSignal, mayWait: boolean): Promise<AttachSocket> {
     if (platform.serviceManager === 'windows') throw unreachable(NO_SOCKETS);
-    const socket = await openAttachSocket(jvm, this.#system);
+    const socket = await openAttachSocket(jvm, this.#options.system);
     if (socket !== undefined) return socket;
-    if (!this.#mayOpen) throw unreachable(NOT_OPENED);
+    if (!this.#options.mayOpen) throw unreachable(NOT_OPENED);
     const reason = mayWait ? await Promise.race([this.#opener.open(jvm), aborted(signal)]) : STILL_OPENING;
     if (reason !== undefined) throw unreachable(reason);
-    const opened = await openAttachSocket(jvm, this.#system);
+    const opened = await openAttachSocket(jvm, this.#options.system);
     if (opened === undefined) throw unreachable('the attach socket was removed right after it was created');
     return opened;
   }
 
   /** Whether the JVM is alive according to its attach socket; undefined if there is none, or it cannot be used. */
   async isAlive(jvm: VisibleJvm, signal: AbortSignal): Promise<boolean | undefined> {
-    const deadline = createDeadline(signal, this.#timeoutMs);
+    const deadline = createDeadline(signal, this.#options.timeoutMs);
     let socket: AttachSocket | undefined;
     try {
-      socket = await openAttachSocket(jvm, this.#system);
+      socket = await openAttachSocket(jvm, this.#options.system);
       // An older socket is a previous JVM's, e.g. in a container where every JVM has the same pid.
       if (socket === undefined || isOlder(socket, jvm)) return undefined;
       return await isListening(socket.connectPath, deadline.signal);
@@ -139,7 +136,13 @@ export class AttachOverlay {
       const flags = await ask('VM.flags', parseFlags);
       this.#flags = flags && { of: identity, flags };
     }
-    checkSameJvm(reading, this.#flags?.flags);
+    // JVMs in two containers that share a /tmp have the same pid and socket name, so counters and socket may belong to
+    // different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space at most.
+    if ((reading.heap.max ?? 0) > (this.#flags?.flags.maxHeapSize ?? Number.POSITIVE_INFINITY))
+      throw new JvmSourceError(
+        'D2S_ERR_JVM_FORMAT',
+        'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container its own /tmp.',
+      );
     // G1's counters are as fresh as its text, and closer to the MXBean.
     const { used, committed } = reading.heap;
     const knowsHeap = jvm.collector === 'G1' && used !== undefined && committed !== undefined;
@@ -152,18 +155,6 @@ export class AttachOverlay {
     const codeHeaps = await ask('Compiler.codecache', parseCodeCache);
     return { heap, metaspace, codeHeaps, flags: this.#flags?.flags };
   }
-}
-
-/**
- * JVMs in two containers that share a /tmp have the same pid and socket name, so counters and socket may belong to
- * different JVMs. No heap is larger than its MaxHeapSize; MXBean and counters leave out a survivor space at most.
- */
-function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void {
-  if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
-  throw new JvmSourceError(
-    'D2S_ERR_JVM_FORMAT',
-    'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container its own /tmp.',
-  );
 }
 
 function unreachable(reason: string): JvmSourceError {
@@ -198,8 +189,4 @@ function createDeadline(outer: AbortSignal, ms: number): { readonly signal: Abor
 async function aborted(signal: AbortSignal): Promise<string> {
   if (!signal.aborted) await once(signal, 'abort');
   return STILL_OPENING;
-}
-
-function describeFailure(cause: unknown): string {
-  return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${describeErrno(cause)})`;
 }

@@ -46,7 +46,10 @@ export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem) {
     const why = whyNotOf(found, jvm);
     if (why !== undefined)
       throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The attach socket ${shownPath} ${why}; not used.`);
-    checkProcess(jvm, system);
+    const { pid, startTicks } = jvm;
+    // Since the JVM was found, its pid, and with it `/proc/<pid>/root`, may have passed to another process.
+    if (pid !== undefined && startTicks !== undefined && readProcess(system.procPath, pid)?.startTicks !== startTicks)
+      throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
   } catch (error) {
     await handle.close();
     throw error;
@@ -90,13 +93,6 @@ export function whyNotOf(found: Stats, { uid }: VisibleJvm): string | undefined 
   if (found.uid !== uid) return `belongs to user ${found.uid}, not to the JVM’s user ${uid}`;
   if ((found.mode & 0o077) !== 0) return 'is open to other users';
   return found.nlink === 1 ? undefined : 'has another name elsewhere';
-}
-
-/** Since the JVM was found, its pid, and with it `/proc/<pid>/root`, may have passed to another process. */
-function checkProcess({ pid, startTicks }: VisibleJvm, { procPath }: AttachSystem): void {
-  if (pid === undefined || startTicks === undefined) return;
-  if (readProcess(procPath, pid)?.startTicks === startTicks) return;
-  throw new JvmSourceError('D2S_ERR_JVM_GONE', `Process ${pid} is no longer the JVM that was found.`);
 }
 
 /**

@@ -11,9 +11,7 @@ export interface LiveValues {
   readonly flags?: FlagsInfo | undefined;
 }
 
-interface LiveJvm extends Pick<VisibleJvm, 'collector' | 'jdkMajor'> {
-  readonly architecture: string;
-}
+type LiveJvm = Pick<VisibleJvm, 'collector' | 'jdkMajor'> & { readonly architecture: string };
 
 const METASPACE = 'Metaspace';
 const CLASS_SPACE = 'Compressed Class Space';
@@ -37,7 +35,11 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
     // Generational ZGC has other pools, and its text has only the whole heap.
     if (name !== 'ZHeap' || pools.has(name)) lay(pools, name, usage);
   }
-  if (jvm.collector === 'Shenandoah') layShenandoah(pools, heap, jvm, live.flags);
+  if (jvm.collector === 'Shenandoah') {
+    // Without generations, its only pool is the heap. With generations it has two others, without known values.
+    if (hasOnePool(jvm, live.flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
+    else pools.delete(SHENANDOAH);
+  }
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
   for (const [name, usage] of nonHeapPools) lay(pools, name, usage);
@@ -79,12 +81,6 @@ function selectMax(
   return base ?? info.max ?? flags?.maxHeapSize;
 }
 
-/** Without generations, its only pool is the heap. With generations it has two others, without known values. */
-function layShenandoah(pools: Map<string, PoolUsage>, heap: MemoryUsage, jvm: LiveJvm, flags: FlagsInfo | undefined) {
-  if (hasOnePool(jvm, flags) ?? pools.has(SHENANDOAH)) pools.set(SHENANDOAH, heap);
-  else pools.delete(SHENANDOAH);
-}
-
 function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolean | undefined {
   const mode = flags?.shenandoahMode;
   if (mode === undefined) return undefined;
@@ -92,28 +88,21 @@ function hasOnePool({ jdkMajor }: LiveJvm, flags: FlagsInfo | undefined): boolea
   return jdkMajor !== undefined && jdkMajor <= SHENANDOAH_ONE_POOL_BY_DEFAULT_JDK ? true : undefined;
 }
 
-function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, jvm: LiveJvm) {
+function nonHeapPoolsOf({ metaspace, codeHeaps = [], flags }: LiveValues, { architecture }: LiveJvm) {
   const pools = new Map<string, MemoryUsage>();
   if (metaspace !== undefined) {
     const { classSpace, ...both } = metaspace;
     pools.set(METASPACE, { init: 0, ...both });
     if (classSpace !== undefined) pools.set(CLASS_SPACE, { init: 0, ...classSpace });
   }
+  // The initial size was never compared with the MXBean on other processors, and with large pages.
+  const isInitKnown = flags !== undefined && architecture === 'x64' && !flags.hasLargePages;
   for (const { name, ...usage } of codeHeaps) {
-    pools.set(name, { init: initialCodeHeapBytes(usage.max, flags, jvm), ...usage });
+    const bytes = Math.min(flags?.initialCodeCacheSize ?? INITIAL_CODE_HEAP_BYTES_X64, usage.max);
+    const init = isInitKnown ? Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES : undefined;
+    pools.set(name, { init, ...usage });
   }
   return pools;
-}
-
-/** Undefined where the value was never compared with the MXBean: on other processors, and with large pages. */
-function initialCodeHeapBytes(
-  max: number,
-  flags: FlagsInfo | undefined,
-  { architecture }: LiveJvm,
-): number | undefined {
-  if (flags === undefined || architecture !== 'x64' || flags.hasLargePages) return undefined;
-  const bytes = Math.min(flags.initialCodeCacheSize ?? INITIAL_CODE_HEAP_BYTES_X64, max);
-  return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 }
 
 /** Counts the class space twice, like the MXBean: it is also a part of Metaspace. */

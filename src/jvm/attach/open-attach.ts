@@ -146,7 +146,7 @@ export class AttachOpener {
       history.refusal =
         'the JVM is in another user namespace, where our root is nobody: run the sidecar as the JVM’s user';
     if (history.refusal !== undefined) return history.refusal;
-    if (!(await check.hasSignalDispatcher(procPath, pid)))
+    if (!(await check.hasThread(procPath, pid, check.SIGNAL_DISPATCHER)))
       return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
     // If we opened its socket before, the JVM is no longer starting: the socket was removed.
     const isStarting = openings === 0 && (await check.isAboutToListen(procPath, pid, state));
@@ -175,12 +175,7 @@ export class AttachOpener {
     return undefined;
   }
 
-  async #awaitSocket(
-    jvm: VisibleJvm,
-    checked: ProcessInfo,
-    socketPath: string,
-    history: History,
-  ): Promise<string | undefined> {
+  async #awaitSocket(jvm: VisibleJvm, checked: ProcessInfo, socketPath: string, history: History) {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;

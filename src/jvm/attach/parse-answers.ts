@@ -138,35 +138,9 @@ function onlyMatch(text: string, pattern: string): RegExpMatchArray | undefined 
   return matches.length === 1 ? matches[0] : undefined;
 }
 
-export interface MetaspaceInfo {
-  /** Bytes, including class space. */
-  readonly used: number;
-  readonly committed: number;
-  /** -1: unlimited. Absent if the text does not say. */
-  readonly max: number | undefined;
-  /** Absent without compressed class pointers. */
-  readonly classSpace?: { readonly used: number; readonly committed: number; readonly max: number | undefined };
-}
-
-export interface CodeHeapInfo {
-  /** The MXBean's name, e.g. `CodeHeap 'non-nmethods'`, or `CodeCache` for an undivided cache. */
-  readonly name: string;
-  /** Bytes. `used` is truncated to whole KiB, the others are exact. */
-  readonly used: number;
-  readonly committed: number;
-  readonly max: number;
-}
-
-export interface FlagsInfo {
-  readonly initialHeapSize?: number | undefined;
-  readonly maxHeapSize?: number | undefined;
-  /** Only if it differs from the platform's default. */
-  readonly initialCodeCacheSize?: number | undefined;
-  /** E.g. `generational`, or `default` if no mode was set. Absent with other collectors. */
-  readonly shenandoahMode?: string | undefined;
-  /** Code heaps then grow by larger pages than usual. */
-  readonly hasLargePages: boolean;
-}
+export type MetaspaceInfo = NonNullable<ReturnType<typeof parseMetaspace>>;
+export type CodeHeapInfo = NonNullable<ReturnType<typeof parseCodeHeap>>;
+export type FlagsInfo = Partial<ReturnType<typeof parseFlags>>;
 
 /** Each line is counted separately, while classes are loaded and code is compiled. */
 const MAX_DRIFT_BYTES = 1_048_576;
@@ -174,11 +148,15 @@ const MAX_DRIFT_BYTES = 1_048_576;
 const MAX_CODE_HEAPS = 8;
 const UNLIMITED = -1;
 
-/** For `VM.metaspace basic scale=1`. Undefined for text that is not understood. */
-export function parseMetaspace(text: string): MetaspaceInfo | undefined {
+/**
+ * For `VM.metaspace basic scale=1`, in bytes, class space included; `max` is -1 without a limit, and undefined if the text
+ * does not say. Undefined for text that is not understood.
+ */
+export function parseMetaspace(text: string) {
   if (onlyMatch(text, '^No class space$') !== undefined) {
+    // Without compressed class pointers.
     const whole = parsePart(text, '', '');
-    return whole && { used: whole.used, committed: whole.committed, max: maxOf(text, whole.committed) };
+    return whole && { ...whole, max: maxOf(text, whole.committed), classSpace: undefined };
   }
   const nonClass = parsePart(text, 'Non-class: +', 'Non-class space: +');
   const classSpace = parsePart(text, 'Class: +', 'Class space: +');
@@ -234,11 +212,18 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
     if (heap === undefined || heaps.some(({ name }) => name === heap.name)) return undefined;
     heaps.push(heap);
   }
-  if (!isKnownSet(heaps)) return undefined;
+  // HotSpot has one undivided code cache, or code heaps that always include the one for its own code.
+  const isUndivided = heaps.some(({ name }) => name === 'CodeCache');
+  const isKnownSet = isUndivided ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
+  if (!isKnownSet) return undefined;
   return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
 }
 
-function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
+/**
+ * In bytes; `used` is truncated to whole KiB, the others are exact. `name` is the MXBean's, e.g. `CodeHeap 'non-nmethods'`,
+ * or `CodeCache` for an undivided cache.
+ */
+function parseCodeHeap(match: RegExpMatchArray) {
   const kib = (index: number) => Number(match[index]) * KIB;
   const [size, used, peak, free] = [kib(2), kib(3), kib(4), kib(5)];
   const [low, high, end] = [6, 7, 8].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];
@@ -253,12 +238,6 @@ function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
   return fits ? { name: match[1] as string, used, committed, max } : undefined;
 }
 
-/** HotSpot has one undivided code cache, or code heaps that always include the one for its own code. */
-function isKnownSet(heaps: readonly CodeHeapInfo[]): boolean {
-  const hasWhole = heaps.some(({ name }) => name === 'CodeCache');
-  return hasWhole ? heaps.length === 1 : heaps.some(({ name }) => name === "CodeHeap 'non-nmethods'");
-}
-
 function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: number): boolean {
   const sum = (key: 'used' | 'max') => heaps.reduce((all, heap) => all + heap[key], 0);
   // Each heap is truncated to whole KiB separately.
@@ -267,27 +246,27 @@ function isSumOf(heaps: readonly CodeHeapInfo[], sizeKib: number, usedKib: numbe
 }
 
 /** For `VM.flags`, which lists on one line all flags that differ from their defaults. */
-export function parseFlags(text: string): FlagsInfo {
+export function parseFlags(text: string) {
   // A flag that occurs twice is ignored. A flag is a whole word.
   const bytes = (name: string) => numberIn(text, `(?<=^|\\s)-XX:${name}=(\\d{1,15})(?=\\s|$)`);
   const [initialHeapSize, maxHeapSize] = [bytes('InitialHeapSize'), bytes('MaxHeapSize')];
   const isPossible =
     initialHeapSize !== undefined && maxHeapSize !== undefined && initialHeapSize <= maxHeapSize && maxHeapSize > 0;
+  // Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off.
+  const hasShenandoah = /(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text);
+  // Several modes are joined to a name that does not exist.
+  const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
+  const mode = modes.length === 0 ? 'default' : modes.join(' ');
   return {
     initialHeapSize: isPossible ? initialHeapSize : undefined,
     maxHeapSize: isPossible ? maxHeapSize : undefined,
+    /** Only if it differs from the platform's default. */
     initialCodeCacheSize: bytes('InitialCodeCacheSize'),
-    shenandoahMode: shenandoahModeIn(text),
+    /** E.g. `generational`, or `default` if no mode was set. Undefined with other collectors. */
+    shenandoahMode: hasShenandoah ? mode : undefined,
+    /** Code heaps then grow by larger pages than usual. */
     hasLargePages: /-XX:\+Use(?:LargePages|TransparentHugePages)(?=\s|$)/.test(text),
   };
-}
-
-/** Flags are sorted by name: if the collector's flag is there, its mode cannot have been cut off. */
-function shenandoahModeIn(text: string): string | undefined {
-  if (!/(?<=^|\s)-XX:\+UseShenandoahGC(?=\s|$)/m.test(text)) return undefined;
-  // Several modes are joined to a name that does not exist.
-  const modes = [...text.matchAll(/-XX:ShenandoahGCMode=(\S*)/g)].map((match) => match[1] as string);
-  return modes.length === 0 ? 'default' : modes.join(' ');
 }
 
 function numberIn(text: string, pattern: string): number | undefined {

@@ -7,8 +7,12 @@ import { type ProcessInfo, parseStatusWords, readAside, readSmall } from '../hsp
 const MAX_MAPS_BYTES = 16 * 1_048_576;
 /** The dispatcher is among the first twenty threads. If it is not among this many, it counts as missing. */
 const MAX_THREADS = 4096;
-/** HotSpot's `Signal Dispatcher`, cut to the kernel's 15 characters. */
-const SIGNAL_DISPATCHER = 'Signal Dispatch';
+/**
+ * HotSpot's thread for SIGQUIT, `Signal Dispatcher`, cut to the kernel's 15 characters. With -Xrs it does not exist,
+ * wherever that option was set (a file of options, the environment). The program may then have its own handler for
+ * SIGQUIT, and many of those end the program.
+ */
+export const SIGNAL_DISPATCHER = 'Signal Dispatch';
 const ATTACH_LISTENER = 'Attach Listener';
 const TICKS_PER_SECOND = 100;
 /** A start takes a tenth of a second, or a few seconds on a busy machine. */
@@ -50,14 +54,6 @@ export async function isHotSpot(procPath: string, pid: number): Promise<boolean>
 }
 
 /**
- * Whether HotSpot's thread for SIGQUIT exists. With -Xrs it does not, wherever that option was set (a file of options,
- * the environment). The program may then have its own handler for SIGQUIT, and many of those end the program.
- */
-export function hasSignalDispatcher(procPath: string, pid: number): Promise<boolean> {
-  return hasThread(procPath, pid, SIGNAL_DISPATCHER);
-}
-
-/**
  * Whether a JVM that has just started is about to open its socket on its own; a SIGQUIT would make it open the socket
  * twice, or print its threads. Later, the same thread without a socket means that the socket was removed.
  */
@@ -78,7 +74,7 @@ async function readCommandLine(procPath: string, pid: number): Promise<readonly 
   return ((await readAside(`${procPath}/${pid}/cmdline`)) ?? '').split('\0');
 }
 
-async function hasThread(procPath: string, pid: number, name: string): Promise<boolean> {
+export async function hasThread(procPath: string, pid: number, name: string): Promise<boolean> {
   const folder = `${procPath}/${pid}/task`;
   const threads = (await readdir(folder).catch(() => [])).map(Number).sort((a, b) => a - b);
   for (const thread of threads.slice(0, MAX_THREADS)) {

@@ -109,14 +109,10 @@ async function isOf(
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
 
-export interface Survey {
-  readonly candidates: readonly Candidate[];
-  readonly failures: readonly Failure[];
-  readonly deniedProcesses: readonly ProcessInfo[];
-}
+export type Survey = Awaited<ReturnType<typeof findAll>>;
 
 /** All JVMs with a counters file in our /tmp or in the /tmp of a visible process, each once. */
-export async function findAll(around: Surroundings): Promise<Survey> {
+export async function findAll(around: Surroundings) {
   const { paths, deniedProcesses } = await listEverywhere(around);
   const candidates = new Map<string, Candidate>();
   const failures: Failure[] = [];
@@ -131,16 +127,12 @@ export async function findAll(around: Surroundings): Promise<Survey> {
     // In another /tmp, a file without a visible process is skipped: that /tmp can be read only through its process.
     if (path.tmp !== around.tmpPath && candidate.process === undefined) continue;
     const key = `${candidate.file.device}:${candidate.file.inode}`;
-    if (!candidates.has(key)) candidates.set(key, withOwnRoot(around, candidate));
+    if (candidates.has(key)) continue;
+    // A file in another /tmp was found through any process there. The JVM's own root exists as long as the JVM.
+    const tmp = path.tmp === around.tmpPath ? path.tmp : `${around.procPath}/${candidate.process?.pid}/root/tmp`;
+    candidates.set(key, { ...candidate, path: { ...path, tmp } });
   }
   return { candidates: [...candidates.values()], failures, deniedProcesses };
-}
-
-/** A file in another /tmp was found through any process there. The JVM's own root exists as long as the JVM. */
-function withOwnRoot({ procPath, tmpPath }: Surroundings, candidate: Candidate): Candidate {
-  const { path, process } = candidate;
-  if (path.tmp === tmpPath || process === undefined) return candidate;
-  return { ...candidate, path: { ...path, tmp: `${procPath}/${process.pid}/root/tmp` } };
 }
 
 async function listEverywhere(around: Surroundings) {
@@ -186,14 +178,12 @@ export function findKnownUsers({ procPath, user }: Surroundings, uids: ReadonlyS
   const own = ownUser();
   if (own !== undefined && uids.has(own.uid)) names.add(own.username);
   for (const process of pid === undefined ? ['self'] : ['self', pid]) {
-    for (const name of namesIn(`${procPath}/${process}/root/etc/passwd`, uids)) names.add(name);
+    for (const line of (readSmall(`${procPath}/${process}/root/etc/passwd`) ?? '').split('\n')) {
+      const [name = '', , uid = ''] = line.split(':', 3);
+      if (/^\d+$/.test(uid) && uids.has(Number(uid))) names.add(name);
+    }
   }
   return [...names].filter((name) => FOLDER_PART.test(name)).slice(0, MAX_USERS);
-}
-
-function namesIn(passwdPath: string, uids: ReadonlySet<number>): string[] {
-  const entries = (readSmall(passwdPath) ?? '').split('\n').map((line) => line.split(':', 3));
-  return entries.filter(([, , uid = '']) => /^\d+$/.test(uid) && uids.has(Number(uid))).map(([name = '']) => name);
 }
 
 /** Undefined for a user id without a name. */

@@ -10,14 +10,12 @@ export interface Counters {
   readonly numbers: ReadonlyMap<string, bigint>;
   /** E.g. `sun.gc.policy.name` => `GarbageFirst`. */
   readonly texts: ReadonlyMap<string, string>;
-  readonly command: JavaCommand | undefined;
+  readonly command: ReturnType<typeof parseJavaCommand> | undefined;
   /** E.g. 17; undefined if the file's two version counters are missing or disagree. */
   readonly jdkMajor: number | undefined;
   /** When the JVM started, in milliseconds since 1970. Identifies a JVM together with the file's inode. */
   readonly startedEpochMs: number | undefined;
 }
-
-type CountersResult = { readonly kind: 'counters'; readonly counters: Counters } | Unusable;
 
 const NONE = 1;
 const BYTES = 2;
@@ -54,10 +52,6 @@ const COMMAND = 'sun.rt.javaCommand';
 
 const MAX_TEXT_BYTES = 64;
 
-function isWantedText(name: string): boolean {
-  return name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name);
-}
-
 /** The unit that a wanted number must have; undefined for other numbers. */
 function unitOf(name: string): number | undefined {
   if (GENERATION.test(name) || SPACE.test(name)) return BYTES;
@@ -66,13 +60,13 @@ function unitOf(name: string): number | undefined {
 }
 
 /** Reads the wanted counters. Never throws; a file that contradicts itself is `invalid`, with the reason. */
-export function decodeCounters(bytes: Buffer): CountersResult {
+export function decodeCounters(bytes: Buffer): { readonly kind: 'counters'; readonly counters: Counters } | Unusable {
   const result = parseLayout(bytes);
   if (result.kind !== 'layout') return result;
-  const { entries, isLittleEndian } = result.layout;
+  const { entries, isLittleEndian } = result;
   const numbers = new Map<string, bigint>();
   const texts = new Map<string, string>();
-  let command: JavaCommand | undefined;
+  let command: ReturnType<typeof parseJavaCommand> | undefined;
   for (const entry of entries) {
     const { name, type, dataOffset } = entry;
     const unit = unitOf(name);
@@ -81,7 +75,7 @@ export function decodeCounters(bytes: Buffer): CountersResult {
       if (type !== 'J' || unit !== entry.unit)
         return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
       numbers.set(name, isLittleEndian ? bytes.readBigInt64LE(dataOffset) : bytes.readBigInt64BE(dataOffset));
-    } else if (isWantedText(name)) {
+    } else if (name === 'sun.gc.policy.name' || name === SPECIFICATION || COLLECTOR_NAME.test(name)) {
       if (!isText(entry)) return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
       texts.set(name, readText(bytes, entry, MAX_TEXT_BYTES));
     } else if (name === COMMAND && isText(entry)) {
@@ -89,11 +83,8 @@ export function decodeCounters(bytes: Buffer): CountersResult {
     }
   }
   const jdkMajor = parseJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));
-  const startedEpochMs = readSafeNumber(numbers.get('sun.rt.createVmBeginTime'));
-  return {
-    kind: 'counters',
-    counters: { numbers, texts, command, jdkMajor, startedEpochMs },
-  };
+  const startedEpochMs = within(numbers.get('sun.rt.createVmBeginTime'), MAX_COUNT) || undefined;
+  return { kind: 'counters', counters: { numbers, texts, command, jdkMajor, startedEpochMs } };
 }
 
 function isText({ type, unit }: Entry): boolean {
@@ -115,20 +106,6 @@ function parseJdkMajor(specification: string | undefined, jvmVersion: bigint | u
   return major <= 8 || BigInt(major) === jvmVersion >> 24n ? major : undefined;
 }
 
-function readSafeNumber(value: bigint | undefined): number | undefined {
-  return value !== undefined && value > 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined;
-}
-
-/**
- * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may contain passwords:
- * only the kind and the short name of the class or archive are kept.
- */
-export interface JavaCommand {
-  readonly kind: 'application-server' | 'tool' | 'other';
-  /** E.g. `org.apache.catalina.startup.Bootstrap`, `jboss-modules.jar`. */
-  readonly name: string;
-}
-
 const MAX_NAME_LENGTH = 80;
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';
 const WILDFLY = 'jboss-modules.jar';
@@ -148,14 +125,18 @@ const WILDFLY_TOOLS = [
 const JDK_TOOLS =
   /^(?:jdk\.[a-z.]+|java\.[a-z.]+)\/|^(?:sun\.tools|sun\.jvmstat|com\.sun\.tools|jdk\.jshell|jdk\.jfr|jdk\.tools)\./;
 
-export function parseJavaCommand(text: string): JavaCommand {
+/**
+ * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may contain passwords:
+ * only the kind and the short name of the class or archive are kept, e.g. `jboss-modules.jar`.
+ */
+export function parseJavaCommand(text: string) {
   const [first = '', ...rest] = text.split(' ');
   const path = first.slice(first.lastIndexOf('/') + 1);
   const name = path.replace(/[^\w.$-]/g, '').slice(0, MAX_NAME_LENGTH) || 'unnamed';
   return { kind: classifyCommand(first, path, rest), name };
 }
 
-function classifyCommand(first: string, path: string, rest: readonly string[]): JavaCommand['kind'] {
+function classifyCommand(first: string, path: string, rest: readonly string[]) {
   if (first === TOMCAT) return rest.at(-1) === 'start' ? 'application-server' : 'tool';
   if (path === WILDFLY) return rest.some((word) => WILDFLY_TOOLS.includes(word)) ? 'tool' : 'application-server';
   return JDK_TOOLS.test(first) ? 'tool' : 'other';

@@ -13,15 +13,12 @@ export interface Entry {
   readonly dataBytes: number;
 }
 
-interface Layout {
-  readonly isLittleEndian: boolean;
-  readonly entries: readonly Entry[];
-}
-
 /** `starting`: the JVM has not finished writing its counters; that takes 50 to 70 ms from its start. */
 export type Unusable = { readonly kind: 'starting' } | { readonly kind: 'invalid'; readonly reason: string };
 
-type LayoutResult = { readonly kind: 'layout'; readonly layout: Layout } | Unusable;
+type LayoutResult =
+  | { readonly kind: 'layout'; readonly isLittleEndian: boolean; readonly entries: readonly Entry[] }
+  | Unusable;
 
 const HEADER_BYTES = 32;
 const ENTRY_HEAD_BYTES = 20;
@@ -64,16 +61,11 @@ function readEntries(bytes: Buffer, isLittleEndian: boolean): LayoutResult {
   }
   // A counter that is just being added causes this, too; the next reading will have it.
   if (offset !== used) return invalid(`its ${count} counters end at ${offset}, not at ${used}`);
-  return { kind: 'layout', layout: { isLittleEndian, entries } };
+  return { kind: 'layout', isLittleEndian, entries };
 }
 
 /** HotSpot has one layout for entries: head, name, aligned value, padding to 8 bytes. Any other layout is damage. */
-function readEntry(
-  bytes: Buffer,
-  offset: number,
-  entryBytes: number,
-  int32: (offset: number) => number,
-): Entry | undefined {
+function readEntry(bytes: Buffer, offset: number, entryBytes: number, int32: (offset: number) => number) {
   if (int32(offset + 4) !== ENTRY_HEAD_BYTES) return undefined;
   const vectorLength = int32(offset + 8);
   const type = String.fromCharCode(bytes.readUInt8(offset + 12));

@@ -70,17 +70,12 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   const uids = new Set([own.uid, ...(listeners ?? []).map(({ uid }) => uid)]);
   const search: Search = { ...options, procPath, tmpPath, signal, processes, own, listeners, uids };
   const choice = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
-  return {
-    candidate: choice.candidate,
-    description: describeChoice(search, choice),
-    listenerInodes: inodesOf(listeners),
-  };
-}
-
-function describeChoice({ upstreamPort }: Search, { candidate, insteadOf: other }: Choice): string {
-  const jvm = formatJvmList([describeCandidate(candidate)]);
-  if (other === undefined) return jvm;
-  return `${jvm}, the only application server here: pid ${other.pid} (${other.name}), which listens on the upstream’s port ${upstreamPort}, is no JVM`;
+  const { candidate, insteadOf: other } = choice;
+  const why = other
+    ? `, the only application server here: pid ${other.pid} (${other.name}), which listens on the upstream’s port ${options.upstreamPort}, is no JVM`
+    : '';
+  const description = formatJvmList([describeCandidate(candidate)]) + why;
+  return { candidate, description, listenerInodes: inodesOf(listeners) };
 }
 
 /** The current listeners on the upstream's port; undefined if there is no port, or its host is not this machine. */

@@ -14,18 +14,13 @@ import { listPerfFiles, pathOf, readCounters } from './perf-file.ts';
 import { ambiguous, formatJvmList, unusable } from './refusals.ts';
 
 /** What the search asks of Windows. */
-export interface WindowsSystem {
-  /** Temporary folders that a JVM may have: ours, and those of services. */
-  readonly folders: readonly string[];
-  /** What `netstat -ano` prints. */
-  netstat(signal: AbortSignal): Promise<string>;
-}
+type WindowsSystem = ReturnType<typeof createWindowsSystem>;
 
 /** Some 200,000 connections. */
 const MAX_NETSTAT_BYTES = 16 * 1_048_576;
 const OR_HTTP = 'or set jvm.http to read the JVM over HTTP.';
 
-export function createWindowsSystem(env: Readonly<Record<string, string | undefined>>): WindowsSystem {
+export function createWindowsSystem(env: Readonly<Record<string, string | undefined>>) {
   const { SystemRoot = 'C:\\Windows', TMP, TEMP } = env;
   const profiles = ['LocalService', 'NetworkService'].map((name) => `ServiceProfiles\\${name}\\AppData\\Local\\Temp`);
   const ofServices = ['Temp', ...profiles].map((folder) => win32.join(SystemRoot, folder));
@@ -33,8 +28,10 @@ export function createWindowsSystem(env: Readonly<Record<string, string | undefi
   const program = win32.join(SystemRoot, 'System32\\netstat.exe');
   const options = { encoding: 'latin1', maxBuffer: MAX_NETSTAT_BYTES, windowsHide: true } as const;
   return {
-    folders: [...new Set([TMP, TEMP, ...ofServices])].filter((folder) => folder !== undefined),
-    netstat: async (signal) => (await promisify(execFile)(program, ['-ano'], { ...options, signal })).stdout,
+    /** Temporary folders that a JVM may have: ours, and those of services. */
+    folders: [...new Set([TMP, TEMP, ...ofServices])].filter((folder) => folder !== undefined) as readonly string[],
+    netstat: async (signal: AbortSignal) =>
+      (await promisify(execFile)(program, ['-ano'], { ...options, signal })).stdout,
   };
 }
 

@@ -4,9 +4,8 @@
  * heaps, and so all of non-heap; the limit of Metaspace (the file has only its reserved address space); memory in use
  * after a collection; `init` where a counter of 0 means unknown.
  */
-import type { JvmReading, MemoryUsage, PoolUsage } from '../jvm-source.ts';
-import { type Collector, identifyCollector, readCollectorUsages } from './collectors.ts';
-import { bytesOf, type Counters, countOf, dropImplausible, sum } from './counters.ts';
+import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-source.ts';
+import { bytesOf, type Counters, countOf, dropImplausible, millisecondsOf, sum } from './counters.ts';
 
 type HeapReading = Pick<JvmReading, 'heap' | 'pools' | 'memory'>;
 
@@ -16,8 +15,8 @@ const NO_LIMIT = -1;
 const SHENANDOAH_GENERATIONS_JDK = 24;
 
 const FORMULAS: Readonly<Record<Collector, (counters: Counters) => HeapReading>> = {
-  Serial: (counters) => serialOrParallel(counters, SERIAL, false),
-  Parallel: (counters) => serialOrParallel(counters, PARALLEL, true),
+  Serial: (counters) => serialOrParallel(counters, false),
+  Parallel: (counters) => serialOrParallel(counters, true),
   G1: g1,
   ZGC: zgc,
   GenerationalZGC: generationalZgc,
@@ -25,33 +24,28 @@ const FORMULAS: Readonly<Record<Collector, (counters: Counters) => HeapReading>>
   unknown: () => NOTHING,
 };
 
-const SERIAL = { eden: 'Eden Space', survivor: 'Survivor Space', old: 'Tenured Gen' };
-const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'PS Old Gen' };
-
 /** Parallel moves the borders between its spaces. No heap.init: the counters have only an explicit -Xms. */
-function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: boolean): HeapReading {
+function serialOrParallel(counters: Counters, isParallel: boolean): HeapReading {
   const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
   const [eden, s1, s2] = [spaceOf(counters, 0, 0), spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
   const [old, from] = [spaceOf(counters, 1, 0), survivorInUse(s1, s2)];
-  const memory = sampledEvery50Ms(counters);
+  // Up to JDK 24, HotSpot samples these counters every 50 ms, and counts ticks; later ones write them at collections.
+  const memory = counters.numbers.has('sun.os.hrt.ticks') ? 'live' : 'after-gc';
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
   const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
   const survivorMax = isParallel ? from?.capacity : from?.maxCapacity;
+  const [prefix, oldName] = isParallel ? ['PS ', 'PS Old Gen'] : ['', 'Tenured Gen'];
   const pools = createPools({
-    [names.eden]: { used: eden.used, committed: eden.capacity, max: edenMax },
-    [names.survivor]: { used: from?.used, committed: from?.capacity, max: survivorMax },
-    [names.old]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
+    [`${prefix}Eden Space`]: { used: eden.used, committed: eden.capacity, max: edenMax },
+    [`${prefix}Survivor Space`]: { used: from?.used, committed: from?.capacity, max: survivorMax },
+    [oldName]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
   });
   const committed = sumOf(pools, 'committed');
   // The MXBean counts one survivor space only.
   const max = minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity);
   // Parallel's MXBean never has a maximum below the committed size.
   const parallelMax = max === undefined || committed === undefined ? undefined : Math.max(max, committed);
-  return createHeapReading(pools, memory, isUnknown, {
-    used: sumOf(pools, 'used'),
-    committed,
-    max: isParallel ? parallelMax : max,
-  });
+  return createHeapReading(pools, memory, isUnknown, { max: isParallel ? parallelMax : max });
 }
 
 /** Updated at each new region and collection. Before the first one, `used` lacks the class archive's regions (1 MB). */
@@ -72,8 +66,6 @@ function g1(counters: Counters): HeapReading {
   });
   return createHeapReading(pools, 'live', false, {
     init: sumOf(pools, 'init'),
-    used: sumOf(pools, 'used'),
-    committed: sumOf(pools, 'committed'),
     max: heapMax,
   });
 }
@@ -106,8 +98,6 @@ function generationalZgc(counters: Counters): HeapReading {
   });
   return createHeapReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
     init: sum(young.initCapacity, old.initCapacity),
-    used: sumOf(pools, 'used'),
-    committed: sumOf(pools, 'committed'),
     // Each generation may take the whole heap.
     max: young.maxCapacity === old.maxCapacity ? old.maxCapacity : undefined,
   });
@@ -155,11 +145,6 @@ function survivorInUse(s1: Space, s2: Space): Space | undefined {
   return s2.used > 0 ? s2 : s1;
 }
 
-/** Up to JDK 24, HotSpot samples these counters every 50 ms, and counts ticks; later ones write them at collections. */
-function sampledEvery50Ms({ numbers }: Counters): 'live' | 'after-gc' {
-  return numbers.has('sun.os.hrt.ticks') ? 'live' : 'after-gc';
-}
-
 /** A `used` of 0 may then mean that nothing was written. Also true if the number of collections is unknown. */
 function hasNoCollectionYet(counters: Counters, indices: readonly number[]): boolean {
   return !indices.some((index) => (countOf(counters, `sun.gc.collector.${index}.invocations`) ?? 0) > 0);
@@ -190,13 +175,15 @@ function minus(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined || b > a ? undefined : a - b;
 }
 
+/** `heap`: what is not the sum of the pools. */
 function createHeapReading(
   pools: ReadonlyMap<string, PoolUsage>,
   memory: HeapReading['memory'],
   isUsedUnknown: boolean,
   heap: MemoryUsage,
 ): HeapReading {
-  const plausible = dropImplausible(heap);
+  const sums = { used: sumOf(pools, 'used'), committed: sumOf(pools, 'committed') };
+  const plausible = dropImplausible({ ...sums, ...heap });
   if (!isUsedUnknown) return { heap: plausible, pools, memory };
   return {
     heap: { ...plausible, used: undefined },
@@ -207,44 +194,87 @@ function createHeapReading(
 
 export function computeReading(counters: Counters): { readonly reading: JvmReading; readonly collector: Collector } {
   const collector = identifyCollector(counters);
-  const { heap, pools, memory } = FORMULAS[collector](counters);
+  const { heap, pools: heapPools, memory } = FORMULAS[collector](counters);
   const collectors = readCollectorUsages(counters, collector);
-  const allPools = new Map([...pools, ...readMetaspaces(counters)]);
-  return {
-    collector,
-    reading: { classes: readClasses(counters), heap, nonHeap: {}, pools: allPools, collectors, memory },
-  };
+  const pools = new Map([...heapPools, ...readMetaspaces(counters)]);
+  return { collector, reading: { classes: readClasses(counters), heap, nonHeap: {}, pools, collectors, memory } };
 }
 
 /** The file counts classes of the shared archive separately, the MXBean counts all together. */
 function readClasses(counters: Counters): JvmReading['classes'] {
-  const loaded = sum(countOf(counters, 'java.cls.loadedClasses'), countOf(counters, 'java.cls.sharedLoadedClasses'));
-  const unloaded = sum(
-    countOf(counters, 'java.cls.unloadedClasses'),
-    countOf(counters, 'java.cls.sharedUnloadedClasses'),
-  );
+  const of = (name: string) => countOf(counters, `java.cls.${name}`);
+  const loaded = sum(of('loadedClasses'), of('sharedLoadedClasses'));
+  const unloaded = sum(of('unloadedClasses'), of('sharedUnloadedClasses'));
   if ((unloaded ?? 0) > (loaded ?? Number.MAX_SAFE_INTEGER)) return {};
   return { loaded, unloaded };
 }
 
 /** As of the last collection (Shenandoah: at most 100 ms old). Until the first one they are 0, an impossible value. */
 function readMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
-  const pools = new Map<string, PoolUsage>();
-  const written = (name: string) => bytesOf(counters, name) || undefined;
-  pools.set(
-    'Metaspace',
-    dropImplausible({
-      init: counters.numbers.has('sun.gc.metaspace.used') ? 0 : undefined,
-      used: written('sun.gc.metaspace.used'),
-      committed: written('sun.gc.metaspace.capacity'),
-    }),
-  );
-  const max = written('sun.gc.compressedclassspace.maxCapacity');
+  const written = (name: string) => bytesOf(counters, `sun.gc.${name}`) || undefined;
+  const init = counters.numbers.has('sun.gc.metaspace.used') ? 0 : undefined;
+  const pools = { Metaspace: { init, used: written('metaspace.used'), committed: written('metaspace.capacity') } };
+  const max = written('compressedclassspace.maxCapacity');
   // 0 without compressed class pointers: then this pool does not exist.
-  if (max !== undefined) {
-    const used = written('sun.gc.compressedclassspace.used');
-    const committed = written('sun.gc.compressedclassspace.capacity');
-    pools.set('Compressed Class Space', dropImplausible({ init: 0, used, committed, max }));
+  if (max === undefined) return createPools(pools);
+  const [used, committed] = [written('compressedclassspace.used'), written('compressedclassspace.capacity')];
+  return createPools({ ...pools, 'Compressed Class Space': { init: 0, used, committed, max } });
+}
+
+/** `unknown`: a collector whose counters were never compared with its MXBeans, e.g. CMS or Epsilon. */
+export type Collector = 'Serial' | 'Parallel' | 'G1' | 'ZGC' | 'GenerationalZGC' | 'Shenandoah' | 'unknown';
+
+const POLICIES: ReadonlyMap<string, Collector> = new Map([
+  ['Copy:MSC', 'Serial'],
+  ['ParScav:MSC', 'Parallel'],
+  ['GarbageFirst', 'G1'],
+]);
+
+function identifyCollector({ texts, numbers }: Counters): Collector {
+  const policy = texts.get('sun.gc.policy.name');
+  if (policy !== undefined) return POLICIES.get(policy) ?? 'unknown';
+  // ZGC and Shenandoah have no policy.
+  const [name0, name1, name2] = [0, 1, 2].map((index) => texts.get(`sun.gc.collector.${index}.name`));
+  if (name1?.startsWith('Shenandoah ')) return 'Shenandoah';
+  if (name0 === 'ZGC minor collection pauses' && name2 === 'ZGC major collection pauses') return 'GenerationalZGC';
+  const hasYoung = name0 !== undefined || numbers.has('sun.gc.generation.0.capacity');
+  return !hasYoung && name2 !== undefined && /^Z(?:GC)? .*cycle pauses$/.test(name2) ? 'ZGC' : 'unknown';
+}
+
+/** MXBean names, each with the index of its counters. */
+const BEANS: Readonly<Record<Exclude<Collector, 'unknown'>, Readonly<Record<string, number>>>> = {
+  Serial: { Copy: 0, MarkSweepCompact: 1 },
+  Parallel: { 'PS Scavenge': 0, 'PS MarkSweep': 1 },
+  G1: { 'G1 Young Generation': 0, 'G1 Old Generation': 1 },
+  ZGC: { 'ZGC Pauses': 2 },
+  GenerationalZGC: { 'ZGC Minor Pauses': 0, 'ZGC Major Pauses': 2 },
+  // Its counters count every phase, 60 where the MXBean has 18 pauses, so they are not used.
+  Shenandoah: {},
+};
+/** The first JDK with an MXBean for G1's concurrent collections; the counter is older. */
+const G1_CONCURRENT_BEAN_JDK = 20;
+
+/** By MXBean name; for an unknown collector by the file's. ZGC's cycles and Shenandoah have no usable counters. */
+function readCollectorUsages(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
+  const collectors = new Map<string, CollectorUsage>();
+  for (const [name, index] of beansOf(counters, collector)) {
+    const count = countOf(counters, `sun.gc.collector.${index}.invocations`);
+    const timeMs = millisecondsOf(counters, `sun.gc.collector.${index}.time`);
+    if (count !== undefined || timeMs !== undefined) collectors.set(name, { count, timeMs });
   }
-  return pools;
+  return collectors;
+}
+
+function beansOf({ texts, jdkMajor = 0 }: Counters, collector: Collector): Iterable<readonly [string, number]> {
+  const hasConcurrent = collector === 'G1' && jdkMajor >= G1_CONCURRENT_BEAN_JDK;
+  if (hasConcurrent) return Object.entries({ ...BEANS.G1, 'G1 Concurrent GC': 2 });
+  if (collector !== 'unknown') return Object.entries(BEANS[collector]);
+  const beans = new Map<string, number>();
+  for (let index = 0; index < 8; index += 1) {
+    const name = texts.get(`sun.gc.collector.${index}.name`);
+    // The name becomes part of a gauge's name: allow only characters that HotSpot uses.
+    const isUsable = name !== undefined && /^[A-Za-z0-9][A-Za-z0-9 -]*$/.test(name);
+    if (isUsable && !beans.has(name)) beans.set(name, index);
+  }
+  return beans;
 }

@@ -8,13 +8,12 @@ import { describeFileError } from '../../base/trusted-file.ts';
 import { type JvmErrorCode, type JvmReading, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import type { ServerProcess } from '../server-reading.ts';
 import type { Candidate } from './candidates.ts';
-import type { Collector } from './collectors.ts';
 import { countOf } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
-import { computeReading } from './formulas.ts';
+import { type Collector, computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { readCounters } from './perf-file.ts';
-import { readAside } from './processes.ts';
+import { readAside, readStatus, START_TICKS } from './processes.ts';
 import { beyondBounds, unusable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
 
@@ -57,14 +56,11 @@ export interface HsperfdataOptions extends Omit<FindJvmOptions, 'nowNs' | 'bound
 const BEYOND_BOUNDS: readonly JvmErrorCode[] = ['D2S_ERR_JVM_NOT_FOUND', 'D2S_ERR_JVM_GONE', 'D2S_ERR_JVM_FORMAT'];
 
 /** The JVM that is read, and the evidence in its last reading that it is alive. */
-interface Current extends FoundJvm {
-  evidence: LivenessEvidence;
-}
+type Current = FoundJvm & { evidence: LivenessEvidence };
 
 export class HsperfdataSource implements JvmSource {
   readonly name = 'hsperfdata';
-  readonly #options: HsperfdataOptions;
-  readonly #clock: Clock;
+  readonly #options: HsperfdataOptions & FindJvmOptions;
   readonly #bounds = new SearchBounds();
   readonly boundsHit: ReadonlyMap<string, number> = this.#bounds.hits;
   #current: Current | undefined;
@@ -74,8 +70,8 @@ export class HsperfdataSource implements JvmSource {
   #lost: { readonly jvm: Current; readonly why: JvmSourceError } | undefined;
 
   constructor(options: HsperfdataOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    const { clock = systemClock } = options;
+    this.#options = { ...options, nowNs: () => clock.nowNs(), bounds: this.#bounds };
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
@@ -121,10 +117,7 @@ export class HsperfdataSource implements JvmSource {
     const hitsBefore = new Map(this.#bounds.hits);
     let found: FoundJvm;
     try {
-      found = await (this.#options.find ?? findJvm)(
-        { ...this.#options, nowNs: () => this.#clock.nowNs(), bounds: this.#bounds },
-        signal,
-      );
+      found = await (this.#options.find ?? findJvm)(this.#options, signal);
     } catch (cause) {
       if (!(cause instanceof JvmSourceError)) throw cause;
       const why = gone !== undefined && cause.code === 'D2S_ERR_JVM_NOT_FOUND' ? gone.why : cause;
@@ -140,7 +133,7 @@ export class HsperfdataSource implements JvmSource {
   /** If nothing listens any more, the JVM is kept; if another socket listens, it is not. */
   async #hasListenerChanged({ listenerInodes }: Current): Promise<boolean> {
     if (this.#options.pid !== undefined) return false;
-    const now = (await listenersOf({ ...this.#options, bounds: this.#bounds })) ?? [];
+    const now = (await listenersOf(this.#options)) ?? [];
     return now.length > 0 && !now.some(({ inode }) => listenerInodes.has(inode));
   }
 
@@ -148,15 +141,19 @@ export class HsperfdataSource implements JvmSource {
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current.candidate;
     const { procPath = '/proc' } = this.#options;
-    const context = { procPath, bounds: this.#bounds, signal, nowNs: () => this.#clock.nowNs() };
+    const context = { ...this.#options, procPath, signal };
+    const who = `The JVM with pid ${process?.pid ?? path.nspid} (user ${path.user})`;
+    const gone = (why: string) => {
+      const message = `${who} has ended: ${why}. No other has been found since; start the application server.`;
+      return new JvmSourceError('D2S_ERR_JVM_GONE', message);
+    };
     const result = await readCounters(context, path);
-    if (result.kind === 'absent')
-      return goneError(current.candidate, 'its counters file has been removed, as at a normal exit');
+    if (result.kind === 'absent') return gone('its counters file has been removed, as at a normal exit');
     // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
-    if (result.kind === 'denied') return goneError(current.candidate, 'its counters file may no longer be read');
+    if (result.kind === 'denied') return gone('its counters file may no longer be read');
     if (result.kind !== 'counters') return unusable({ ...result, path });
     const { file, counters } = result;
-    if (!isSameJvm(current.candidate, result)) return goneError(current.candidate, 'another JVM has replaced it');
+    if (!isSameJvm(current.candidate, result)) return gone('another JVM has replaced it');
     const answer = await decideLiveness(context, { process, file, counters, previous: current.evidence });
     current.evidence = answer.evidence;
     const { reading, collector } = computeReading(counters);
@@ -167,29 +164,16 @@ export class HsperfdataSource implements JvmSource {
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') {
       const why = 'is stopped (SIGSTOP, a debugger or a frozen container); continue it, e.g. with kill -CONT';
-      const message = `${describe(current.candidate)} ${why} ${process?.pid ?? path.nspid}.`;
-      throw new JvmSourceError('D2S_ERR_JVM_GONE', message);
+      throw new JvmSourceError('D2S_ERR_JVM_GONE', `${who} ${why} ${process?.pid ?? path.nspid}.`);
     }
     if (liveness === 'gone')
-      return goneError(
-        current.candidate,
-        'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer',
-      );
+      return gone('its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');
     this.found = jvm;
     const count = (name: string) => countOf(counters, `java.threads.${name}`);
     const threads = { live: count('live'), daemon: count('daemon'), peak: count('livePeak') };
     const server = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
     return { ...reading, server: { threads, process: server } };
   }
-}
-
-function describe({ path, process }: Candidate): string {
-  return `The JVM with pid ${process?.pid ?? path.nspid} (user ${path.user})`;
-}
-
-function goneError(candidate: Candidate, why: string): JvmSourceError {
-  const message = `${describe(candidate)} has ended: ${why}. No other has been found since; start the application server.`;
-  return new JvmSourceError('D2S_ERR_JVM_GONE', message);
 }
 
 function isSameJvm(one: Pick<Candidate, 'file' | 'counters'>, other: Pick<Candidate, 'file' | 'counters'>): boolean {
@@ -221,8 +205,8 @@ function createVisibleJvm(
   };
 }
 
-/** Field 22 of /proc/<pid>/stat, counted after the name; 14 and 15 are the processor time (proc(5)). */
-const [START_TICKS, USER_TICKS, SYSTEM_TICKS] = [19, 11, 12];
+/** Fields 14 and 15 of /proc/<pid>/stat, counted after the name (proc(5)). */
+const [USER_TICKS, SYSTEM_TICKS] = [11, 12];
 /** `getconf CLK_TCK`: 100 on every Linux that Node.js runs on. */
 const TICKS_PER_S = 100;
 const BYTES_PER_KB = 1_024;
@@ -237,32 +221,25 @@ export async function readServerProcess(
   startTicks: number | undefined,
 ): Promise<ServerProcess | undefined> {
   const folder = `${procPath}/${pid}`;
-  const [text, status, openDescriptors] = await Promise.all([
-    readAside(`${folder}/stat`),
-    readAside(`${folder}/status`),
-    countDescriptors(`${folder}/fd`),
-  ]);
-  // The name is in parentheses, and may contain some.
-  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
-  const numberAt = (index: number) => parseNumber(fields[index]);
-  const started = numberAt(START_TICKS);
-  if (started === undefined || (startTicks !== undefined && started !== startTicks)) return undefined;
-  const [user, system] = [numberAt(USER_TICKS), numberAt(SYSTEM_TICKS)];
-  const residentKb = parseNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
+  const openDescriptors = await countDescriptors(`${folder}/fd`);
+  const { words, fields = [] } = readStatus(folder) ?? {};
+  const started = parseNumber(fields[START_TICKS]);
+  if (words === undefined || started === undefined || (startTicks ?? started) !== started) return undefined;
+  const [user, system] = [parseNumber(fields[USER_TICKS]), parseNumber(fields[SYSTEM_TICKS])];
+  const residentKb = parseNumber(words('VmRSS')[0]);
   return {
     id: `${pid} ${started}`,
     cpuSeconds: user === undefined || system === undefined ? undefined : (user + system) / TICKS_PER_S,
     residentBytes: residentKb === undefined ? undefined : residentKb * BYTES_PER_KB,
     openDescriptors,
     maxDescriptors: readMaxDescriptors(`${folder}/limits`),
-    processors: await processorsOf(folder, status ?? ''),
+    processors: await processorsOf(folder, words('Cpus_allowed_list')[0]),
   };
 }
 
 /** As the JVM counts them: the processors that it may run on, up to the quota of its control group (version 2). */
-async function processorsOf(folder: string, status: string): Promise<number | undefined> {
-  const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1];
-  if (list === undefined) return undefined;
+async function processorsOf(folder: string, list: string | undefined): Promise<number | undefined> {
+  if (list === undefined || !/^[\d,-]+$/.test(list)) return undefined;
   const allowed = list.split(',').reduce((sum, range) => {
     const [first = 0, last = first] = range.split('-').map(Number);
     return sum + last - first + 1;

@@ -32,10 +32,8 @@ export async function decideLiveness(
 ): Promise<{ liveness: Liveness; evidence: LivenessEvidence }> {
   const nowNs = context.nowNs();
   if (process !== undefined) {
-    return {
-      liveness: ofProcess(context, process, file.uid),
-      evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
-    };
+    const evidence = { hadLock: false, ticks: undefined, atNs: nowNs };
+    return { liveness: ofProcess(context, process, file.uid), evidence };
   }
   const { pids } = await findLockHolders(context, file);
   const hasLock = pids.length > 0;

@@ -103,15 +103,10 @@ export async function readCounters(
  */
 function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read'; file: PerfFile } | Unread {
   const fullPath = pathOf(path);
-  let directory: BigIntStats;
-  let fd: number;
+  let fd: number | undefined;
   try {
-    directory = lstatSync(`${path.tmp}/${PREFIX}${path.user}`, { bigint: true });
+    const directory = lstatSync(`${path.tmp}/${PREFIX}${path.user}`, { bigint: true });
     fd = openSync(fullPath, OPEN_FLAGS);
-  } catch (cause) {
-    return classifyFailure(cause, fullPath);
-  }
-  try {
     const stats = fstatSync(fd, { bigint: true });
     const reason = whyRefused(directory, stats);
     if (reason !== undefined) return { kind: 'refused', reason };
@@ -123,7 +118,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
   } catch (cause) {
     return classifyFailure(cause, fullPath);
   } finally {
-    closeSync(fd);
+    if (fd !== undefined) closeSync(fd);
   }
 }
 

@@ -7,27 +7,7 @@ import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
-export interface ProcessInfo {
-  readonly pid: number;
-  /** In the process's own, innermost pid namespace: the name of its counters file. */
-  readonly nspid: number;
-  readonly uid: number;
-  readonly gid: number;
-  /** At most 15 characters, e.g. `java`. */
-  readonly name: string;
-  /** `R`, `S`, `D`, `T` stopped, `t` traced, `Z` ended, `X` dead, `I` idle. */
-  readonly state: string;
-  /** Bits of CapPrm: a process needs all of them in effect to inspect this one. */
-  readonly capabilities: bigint;
-  /** Bits of CapEff. */
-  readonly effectiveCapabilities: bigint;
-  /** Start time in hundredths of a second since boot, whatever the kernel uses itself; unique together with the pid. */
-  readonly startTicks: number;
-  /** Whether SIGQUIT has a handler. Without one it kills: a JVM with -Xrs, or one in the first moments of its start. */
-  readonly catchesQuit: boolean;
-  /** Whether a SIGQUIT is pending until the process runs again, as in a frozen container. */
-  readonly isQuitPending: boolean;
-}
+export type ProcessInfo = NonNullable<ReturnType<typeof readProcess>>;
 
 /** Processes to read between two turns of the event loop: about a third of a millisecond, like this many links. */
 const PROCESSES_PER_TURN = 8;
@@ -42,31 +22,51 @@ const QUIT_BIT = 0x4n;
  * Undefined for a process that has ended or is not visible. Synchronous, so that a signal can follow at once: these two
  * files take no lock of the process, so reading them cannot hang.
  */
-export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo | undefined {
-  const status = readSmall(`${procPath}/${pid}/status`);
-  const stat = readSmall(`${procPath}/${pid}/stat`);
-  if (status === undefined || stat === undefined) return undefined;
-  const words = parseStatusWords(status);
+export function readProcess(procPath: string, pid: number | 'self') {
+  const { words, fields } = readStatus(`${procPath}/${pid}`) ?? {};
+  if (words === undefined || fields === undefined) return undefined;
   const ownPid = Number(words('Pid')[0]);
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
   const nspid = Number(words('NSpid').at(-1) || ownPid);
-  // The name, in parentheses, may contain spaces and parentheses. The third and later fields follow it.
-  const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+  const startTicks = Number(fields[START_TICKS]);
   if (![ownPid, nspid, startTicks].every(Number.isSafeInteger) || uid === undefined || gid === undefined)
     return undefined;
   // A mask in an unknown form counts as empty: such a process gets no signal.
   const bits = (name: string) => BigInt(`0x${/^[0-9a-f]{1,32}$/.exec(words(name)[0] ?? '')?.[0] ?? '0'}`);
   const hasQuit = (name: string) => (bits(name) & QUIT_BIT) !== 0n;
   return {
-    ...{ pid: ownPid, nspid, uid, gid, startTicks },
+    ...{ pid: ownPid, uid, gid },
+    /** In the process's own, innermost pid namespace: the name of its counters file. */
+    nspid,
+    /** Start time in hundredths of a second since boot, whatever the kernel uses itself; unique together with the pid. */
+    startTicks,
+    /** At most 15 characters, e.g. `java`. */
     name: words('Name').join(' '),
+    /** `R`, `S`, `D`, `T` stopped, `t` traced, `Z` ended, `X` dead, `I` idle. */
     state: words('State')[0] ?? '',
+    /** A process needs all of them in effect to inspect this one. */
     capabilities: bits('CapPrm'),
     effectiveCapabilities: bits('CapEff'),
+    /** Whether SIGQUIT has a handler. Without one it kills: a JVM with -Xrs, or one in the first moments of its start. */
     catchesQuit: hasQuit('SigCgt'),
+    /** Whether a SIGQUIT is pending until the process runs again, as in a frozen container. */
     isQuitPending: hasQuit('SigPnd') || hasQuit('ShdPnd'),
   };
+}
+
+/** Index of the start time in the fields of `readStatus`: field 22 of proc(5). */
+export const START_TICKS = 19;
+
+/**
+ * The words of a process's `status`, and the fields of its `stat` after the name, from the third one on. The name, in
+ * parentheses, may contain spaces and parentheses.
+ */
+export function readStatus(folder: string) {
+  const status = readSmall(`${folder}/status`);
+  const stat = readSmall(`${folder}/stat`);
+  if (status === undefined || stat === undefined) return undefined;
+  return { words: parseStatusWords(status), fields: stat.slice(stat.lastIndexOf(')') + 2).split(' ') };
 }
 
 /** The words after a name in /proc/<pid>/status, e.g. `['1000', '1000', '1000', '1000']` for `Uid`. */
@@ -88,7 +88,7 @@ export function isStopped({ state }: ProcessInfo): boolean {
 /** All visible processes, those that look like a JVM first. */
 export async function readProcesses({ procPath, bounds, signal }: SearchContext): Promise<ProcessInfo[]> {
   const processes: ProcessInfo[] = [];
-  const pids = (await listAside(procPath)).filter((name) => /^\d+$/.test(name));
+  const pids = (await readdir(procPath).catch(() => [])).filter((name) => /^\d+$/.test(name));
   for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
     await pause(index, signal);
     const info = readProcess(procPath, Number(pid));
@@ -113,8 +113,8 @@ export async function findHolders(
   let looked = 0;
   for (const candidate of processes) {
     const directory = `${procPath}/${candidate.pid}/fd`;
-    // An application server has thousands of them.
-    for (const fd of await listAside(directory)) {
+    // An application server has thousands of them. None if the process has ended or we may not read it.
+    for (const fd of await readdir(directory).catch(() => [])) {
       looked += 1;
       await pause(looked, signal, LINKS_PER_TURN);
       const target = readLink(`${directory}/${fd}`);
@@ -159,11 +159,6 @@ export async function pause(index: number, signal: AbortSignal, every = PROCESSE
   if (index % every !== every - 1) return;
   await nextTurn();
   signal.throwIfAborted();
-}
-
-/** Names in a folder of /proc, read on another thread. Empty if it has disappeared or we may not read it. */
-function listAside(path: string): Promise<string[]> {
-  return readdir(path).catch(() => []);
 }
 
 function readLink(path: string): string | undefined {

@@ -38,11 +38,8 @@ export function formatJvmList(jvms: readonly Named[]): string {
 /** Why there are no counters of the JVM that this process is. */
 export function createFailureError(process: ProcessInfo, failure: Failure, own: OwnRights): JvmSourceError {
   if (failure.kind === 'denied') return denied(process, own);
-  return failure.kind === 'absent' ? noFile(process) : unusable(failure);
-}
-
-/** The JVM exists and may be inspected, but has no counters file. */
-function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
+  if (failure.kind !== 'absent') return unusable(failure);
+  const { pid, nspid, uid } = process;
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
     `The JVM with pid ${pid} has no counters file /tmp/hsperfdata_*/${nspid}. It writes none with -XX:-UsePerfData or ` +
@@ -64,7 +61,14 @@ export function denied(process: ProcessInfo, own: OwnRights): JvmSourceError {
     );
   }
   const missing = process.capabilities & ~own.effectiveCapabilities;
-  if (missing !== 0n) return deniedByCapabilities(who, missing);
+  if (missing !== 0n) {
+    const names = CAPABILITIES.filter((_, bit) => ((missing >> BigInt(bit)) & 1n) !== 0n).join(' ');
+    return access(
+      `${who} holds capabilities that this sidecar lacks (${names}), so that the kernel keeps /proc of it closed. Debian’s ` +
+        'tomcat10.service is such a unit. Either give the sidecar’s unit the same: ' +
+        `"AmbientCapabilities=${names}" with the JVM’s "User=" and "Group="; or share its /tmp: ${JOIN_UNIT_LINES}; or run it as root.`,
+    );
+  }
   return access(
     `${who} runs with the same ids as this sidecar, but the kernel does not let it look at /proc/${process.pid}/root. ` +
       'A security module (AppArmor, SELinux, Yama) may forbid it; if the JVM’s unit has "PrivateTmp=yes", join it: ' +
@@ -74,15 +78,6 @@ export function denied(process: ProcessInfo, own: OwnRights): JvmSourceError {
 
 const JOIN_UNIT_LINES =
   '"PrivateTmp=yes" and "JoinsNamespaceOf=<the JVM’s unit>, e.g. tomcat10.service" in the sidecar’s unit';
-
-function deniedByCapabilities(who: string, missing: bigint): JvmSourceError {
-  const names = capabilityNames(missing).join(' ');
-  return access(
-    `${who} holds capabilities that this sidecar lacks (${names}), so that the kernel keeps /proc of it closed. Debian’s ` +
-      'tomcat10.service is such a unit. Either give the sidecar’s unit the same: ' +
-      `"AmbientCapabilities=${names}" with the JVM’s "User=" and "Group="; or share its /tmp: ${JOIN_UNIT_LINES}; or run it as root.`,
-  );
-}
 
 /** The id shown for users that our user namespace lacks (user_namespaces(7)). Elsewhere it is the user `nobody`. */
 const OVERFLOW_UID = 65_534;
@@ -135,14 +130,12 @@ function access(message: string): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
 }
 
-/** The names of capabilities(7) without their `CAP_`, in the order of their bits. */
+/** The names of capabilities(7), in the order of their bits. */
 const CAPABILITIES = (
   'CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE ' +
   'NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN ' +
   'SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE ' +
   'MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE'
-).split(' ');
-
-function capabilityNames(bits: bigint): string[] {
-  return CAPABILITIES.filter((_, bit) => ((bits >> BigInt(bit)) & 1n) !== 0n).map((name) => `CAP_${name}`);
-}
+)
+  .split(' ')
+  .map((name) => `CAP_${name}`);

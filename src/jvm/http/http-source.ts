@@ -15,7 +15,6 @@ import { formatError } from './json.ts';
 import { BASIC_LOGIN, DigestLogin, type Login, LoginBackOff, type LoginRefusal } from './login.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
-/** A request for values. */
 interface ServerRequest {
   /** Appended to the address's path, e.g. `/status?JSON=true`. */
   readonly path: string;
@@ -109,7 +108,7 @@ export class HttpSource implements JvmSource {
       this.#kind.parse(text, []);
       const further: (string | undefined)[] = [];
       for (const request of this.#kind.further ?? []) {
-        further.push(await this.#requestFurther(client, request, credentials, signal));
+        further.push(await readOptional(this.#logIn(client, request, credentials, signal), signal));
       }
       return this.#kind.parse(text, further);
     } catch (cause) {
@@ -119,24 +118,6 @@ export class HttpSource implements JvmSource {
       // No keep-alive: between two polls the server would close an idle connection. This also drops unread bodies.
       client?.destroy().catch(() => undefined);
     }
-  }
-
-  async #requestFurther(
-    client: Client,
-    request: ServerRequest,
-    credentials: Credentials | undefined,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    try {
-      const { answer } = await this.#logIn(client, request, credentials, signal);
-      if (answer.statusCode === 200 && isPlain(answer)) return await answer.body.text();
-      // Unread, it would hold up the next request.
-      await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
-    } catch (cause) {
-      // The time limit covers the whole reading.
-      if (signal.aborted) throw cause;
-    }
-    return undefined;
   }
 
   async #connect(): Promise<Client> {
@@ -189,6 +170,20 @@ export class HttpSource implements JvmSource {
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     }
   }
+}
+
+/** The text of an answer that may be missing. */
+async function readOptional(answered: Promise<{ readonly answer: Dispatcher.ResponseData }>, signal: AbortSignal) {
+  try {
+    const { answer } = await answered;
+    if (answer.statusCode === 200 && isPlain(answer)) return await answer.body.text();
+    // Unread, it would hold up the next request.
+    await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
+  } catch (cause) {
+    // The time limit covers the whole reading.
+    if (signal.aborted) throw cause;
+  }
+  return undefined;
 }
 
 /** Undici's `request` decodes nothing, unlike its `fetch`. */

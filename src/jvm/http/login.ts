@@ -108,7 +108,6 @@ function formatUserName(username: string): string {
 /** The credentials were refused, or no challenge can be answered. */
 export type LoginRefusal = 'refused' | 'unanswerable';
 
-/** How a source logs in. */
 export type Login = Pick<DigestLogin, 'authorize' | 'challenged' | 'accepted'>;
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
@@ -125,46 +124,38 @@ const MAX_NONCE_COUNT = 0xffff_ffff;
 
 /** RFC 7616. Reuses one nonce with a growing count for many readings, so that a reading takes one request. */
 export class DigestLogin {
-  #challenge: DigestChallenge | undefined;
-  #nonceCount = 0;
-  /** The credentials that the server has accepted with this nonce. */
-  #provenBy: Credentials | undefined;
+  /** How often its nonce has been used, and the credentials that the server has accepted with it. */
+  #current: { readonly challenge: DigestChallenge; count: number; provenBy?: Credentials | undefined } | undefined;
 
   /** The value of `Authorization`, or undefined to send none. */
   authorize(
     request: Pick<DigestRequest, 'method' | 'target'>,
     credentials: Credentials | undefined,
   ): string | undefined {
-    if (this.#nonceCount === MAX_NONCE_COUNT) this.#forget();
-    if (credentials === undefined || this.#challenge === undefined) return undefined;
-    this.#nonceCount += 1;
+    if (this.#current?.count === MAX_NONCE_COUNT) this.#current = undefined;
+    const current = this.#current;
+    if (credentials === undefined || current === undefined) return undefined;
+    current.count += 1;
     const cnonce = randomBytes(CNONCE_BYTES).toString('hex');
-    return answerChallenge(this.#challenge, credentials, { ...request, nonceCount: this.#nonceCount, cnonce });
+    return answerChallenge(current.challenge, credentials, { ...request, nonceCount: current.count, cnonce });
   }
 
   /** Result of a 401; `retry` means with a new `authorize`. */
   challenged(fields: readonly string[], credentials: Credentials | undefined): 'retry' | LoginRefusal {
-    const last = this.#challenge;
+    const last = this.#current;
     const next = selectChallenge(fields);
-    const wasProven = this.#provenBy !== undefined && isSame(this.#provenBy, credentials);
-    const wasSent = this.#nonceCount > 0;
-    this.#forget();
-    this.#challenge = next;
+    const wasProven = last?.provenBy !== undefined && isSame(last.provenBy, credentials);
+    const wasSent = last !== undefined && last.count > 0;
+    this.#current = next && { challenge: next, count: 0 };
     if (credentials === undefined) return 'refused';
     if (next === undefined) return 'unanswerable';
     // A restarted server does not know its old nonce, and not every server then sends `stale`.
-    const mayBeOld = next.isStale || (wasProven && next.nonce !== last?.nonce);
+    const mayBeOld = next.isStale || (wasProven && next.nonce !== last.challenge.nonce);
     return !wasSent || mayBeOld ? 'retry' : 'refused';
   }
 
   accepted(credentials: Credentials | undefined): void {
-    this.#provenBy = credentials;
-  }
-
-  #forget(): void {
-    this.#challenge = undefined;
-    this.#nonceCount = 0;
-    this.#provenBy = undefined;
+    if (this.#current !== undefined) this.#current.provenBy = credentials;
   }
 }
 

@@ -2,12 +2,8 @@
 import type { JvmSourceError } from '../jvm-source.ts';
 import { formatError } from './json.ts';
 
-/** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`. */
-export interface Sample {
-  readonly labels: ReadonlyMap<string, string>;
-  /** NaN if the server says so. */
-  readonly value: number;
-}
+/** One line, e.g. `jvm_memory_used_bytes{area="heap"} 1.3E8`; the value is NaN if the server says so. */
+export type Sample = ReturnType<typeof parseSample>;
 
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
@@ -41,7 +37,7 @@ export function parsePrometheusText(text: string, isWanted: (name: string) => bo
 }
 
 /** `rest` follows the name: labels, value, and a timestamp or exemplar, which are skipped. */
-function parseSample(name: string, rest: string): Sample {
+function parseSample(name: string, rest: string) {
   const labels = new Map<string, string>();
   const label = /[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?=[,}])/y;
   let at = rest.startsWith('{') ? 1 : 0;
@@ -51,7 +47,8 @@ function parseSample(name: string, rest: string): Sample {
     if (key === undefined || value === undefined) break;
     if (labels.size === MAX_LABELS || labels.has(key))
       throw unreadable(`the labels of ${name} are too many or repeated`);
-    labels.set(key, unescapeLabel(value));
+    const plain = value.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
+    labels.set(key, plain);
     at = label.lastIndex;
   }
   const value = /^(?:[ \t]*,?[ \t]*\})?[ \t]*([^\s{}]+)(?:[ \t].*)?\r?$/.exec(rest.slice(at))?.[1];
@@ -67,10 +64,6 @@ function parseNumber(name: string, text: string): number {
   if (/^[+-]?inf(?:inity)?$/i.test(text))
     return text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   throw unreadable(`a value of ${name} is not a number`);
-}
-
-function unescapeLabel(value: string): string {
-  return value.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
 }
 
 function unreadable(why: string): JvmSourceError {

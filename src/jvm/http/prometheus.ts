@@ -6,7 +6,7 @@ import { NS_PER_S } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
 import { parsePrometheusText, type Sample, type Samples } from './prometheus-text.ts';
-import { addUp, type NamedUsage, type RawUsage, ReadingBuilder } from './reading-builder.ts';
+import { addUp, type RawUsage, ReadingBuilder } from './reading-builder.ts';
 
 const WANTED =
   /^(?:jvm_(?:classes|memory|gc)_|java_lang_(?:ClassLoading|Memory|MemoryPool|GarbageCollector)_|jmx_exporter_build_info$)/i;
@@ -87,7 +87,12 @@ function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
   const derived = current === undefined || unloaded === undefined ? undefined : current + unloaded;
   builder.classes = { loaded: sampleOf(samples, 'jvm_classes_loaded_classes_total') ?? derived, unloaded };
   for (const area of ['heap', 'nonHeap'] as const) {
-    const pools = micrometerPools(samples, area.toLowerCase());
+    const used = samples.get('jvm_memory_used_bytes') ?? [];
+    const ids = used.flatMap(({ labels }) => (labels.get('area') === area.toLowerCase() ? [labels.get('id')] : []));
+    const pools = ids.map((id) => ({
+      name: id,
+      ...usageFrom((key) => sampleOf(samples, `jvm_memory_${key}_bytes`, 'id', id)),
+    }));
     for (const pool of pools) builder.addPool(pool.name, pool);
     builder[area] = { ...addUp(pools, area), init: undefined };
   }
@@ -97,15 +102,6 @@ function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
       sumOf(samples, 'jvm_gc_pause_seconds_count', gc),
       roundToMs(sumOf(samples, 'jvm_gc_pause_seconds_sum', gc)),
     );
-}
-
-function micrometerPools(samples: Samples, area: string): NamedUsage[] {
-  const isOfArea = ({ labels }: Sample) => labels.get('area') === area;
-  const ids = (samples.get('jvm_memory_used_bytes') ?? []).filter(isOfArea).map(({ labels }) => labels.get('id'));
-  return ids.map((id) => ({
-    name: id,
-    ...usageFrom((key) => sampleOf(samples, `jvm_memory_${key}_bytes`, 'id', id)),
-  }));
 }
 
 /** E.g. `java_lang_memorypool_usage_used{name="G1 Old Gen"}`. */
@@ -184,7 +180,8 @@ const CAPACITY_NAMES: ReadonlySet<string> = new Set(
 
 /** `isOwn`: the exporter runs in the server, so that threads and process are the server's. Names are in lower case. */
 function readCapacity(builder: ReadingBuilder, samples: Samples, isOwn: boolean): void {
-  for (const connector of connectorsOf(samples)) {
+  const ofConnectors = [...CONNECTOR.busyThreads, ...CONNECTOR.maxThreads].flatMap((name) => samples.get(name) ?? []);
+  for (const connector of new Set(ofConnectors.map(nameOf))) {
     const firstOf = (names: readonly string[]) =>
       names.flatMap((name) => samples.get(name) ?? []).find((sample) => nameOf(sample) === connector)?.value;
     const { busyThreads, maxThreads, connections } = CONNECTOR;
@@ -201,11 +198,6 @@ function readCapacity(builder: ReadingBuilder, samples: Samples, isOwn: boolean)
     openDescriptors: only(PROCESS.openDescriptors),
     maxDescriptors: only(PROCESS.maxDescriptors),
   });
-}
-
-function connectorsOf(samples: Samples): ReadonlySet<string> {
-  const all = [...CONNECTOR.busyThreads, ...CONNECTOR.maxThreads].flatMap((name) => samples.get(name) ?? []);
-  return new Set(all.map(nameOf));
 }
 
 /** Micrometer has Tomcat's name of the connector; jmx_exporter's rules have protocol and port. */

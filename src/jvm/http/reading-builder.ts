@@ -7,7 +7,7 @@ import {
   type MemoryUsage,
   type PoolUsage,
 } from '../jvm-source.ts';
-import type { Connector, JvmThreads, ServerProcess, ServerReading } from '../server-reading.ts';
+import type { Connector, JvmThreads, ServerProcess } from '../server-reading.ts';
 import { fieldOf, formatError } from './json.ts';
 
 /** Values as the server sent them; anything but a number is left out. */
@@ -105,13 +105,10 @@ export class ReadingBuilder {
     const [pools, collectors] = [this.#pools, this.#collectors];
     const found = [classes, heap, nonHeap, ...pools.values(), ...collectors.values()];
     if (!found.some(hasValue)) throw new JvmSourceError(code, message);
-    return { classes, heap, nonHeap, pools, collectors, server: this.#server(), memory: 'live' };
-  }
-
-  #server(): ServerReading | undefined {
     const [connectors, threads, process] = [this.#connectors, readCounts(this.threads), this.#process];
-    const isEmpty = connectors.length === 0 && !hasValue(threads) && !hasValue({ ...process, id: undefined });
-    return isEmpty ? undefined : { connectors, threads, process };
+    const hasNoServer = connectors.length === 0 && !hasValue(threads) && !hasValue({ ...process, id: undefined });
+    const server = hasNoServer ? undefined : { connectors, threads, process };
+    return { classes, heap, nonHeap, pools, collectors, server, memory: 'live' };
   }
 
   #add<Usage extends object>(to: Map<string, Usage>, name: string, usage: Usage, what: string): void {
@@ -161,10 +158,8 @@ function hasValue(group: object): boolean {
   return Object.values(group).some((value) => value !== undefined);
 }
 
-export interface NamedUsage extends RawUsage {
-  /** The MXBean's name, e.g. `G1 Eden Space`. */
-  readonly name: unknown;
-}
+/** With the MXBean's name, e.g. `G1 Eden Space`. */
+export type NamedUsage = RawUsage & { readonly name: unknown };
 
 /**
  * Adds up pools to heap or non-heap, for sources that have only pools. A sum that would be wrong is left out.
@@ -177,11 +172,12 @@ export interface NamedUsage extends RawUsage {
 export function addUp(pools: readonly NamedUsage[], area: 'heap' | 'nonHeap'): RawUsage {
   const isInitExact = area === 'nonHeap' || pools.every(({ name }) => /^(?:G1 |Shenandoah$)/.test(String(name)));
   const hasGenerations = pools.some(({ name }) => /^Shenandoah .* Gen$/.test(String(name)));
+  const maxOfNonHeap = pools.some(({ max }) => max === -1) ? -1 : sumOf(pools, 'max');
   return {
     init: isInitExact ? sumOf(pools, 'init') : undefined,
     used: sumOf(pools, 'used'),
     committed: hasGenerations ? undefined : sumOf(pools, 'committed'),
-    max: area === 'heap' ? maxOfHeap(pools) : maxOfNonHeap(pools),
+    max: area === 'heap' ? maxOfHeap(pools) : maxOfNonHeap,
   };
 }
 
@@ -189,10 +185,6 @@ function sumOf(pools: readonly NamedUsage[], key: keyof RawUsage): number | unde
   const values = pools.map((pool) => pool[key]);
   if (pools.length === 0 || !values.every((value) => typeof value === 'number' && value >= 0)) return undefined;
   return (values as number[]).reduce((sum, value) => sum + value, 0);
-}
-
-function maxOfNonHeap(pools: readonly NamedUsage[]): number | undefined {
-  return pools.some(({ max }) => max === -1) ? -1 : sumOf(pools, 'max');
 }
 
 /**

@@ -84,17 +84,13 @@ function* parseBeans(text: string): Generator<Bean> {
       yield bean;
       bean = undefined;
     } else if (bean !== undefined) {
-      addAttribute(bean, line);
+      const colon = line.indexOf(': ');
+      const key = line.slice(0, Math.max(colon, 0));
+      // LastGcInfo is most of the text. Lines of an array begin with a tab.
+      if (key !== 'LastGcInfo' && /^\w+$/.test(key)) bean.attributes[key] = parseValue(line.slice(colon + 2).trimEnd());
     }
   }
   if (bean !== undefined) throw formatError("The answer of Tomcat's JMX proxy ends in the middle of a bean.");
-}
-
-function addAttribute({ attributes }: Bean, line: string): void {
-  const colon = line.indexOf(': ');
-  const key = line.slice(0, Math.max(colon, 0));
-  // LastGcInfo is most of the text. Lines of an array begin with a tab.
-  if (key !== 'LastGcInfo' && /^\w+$/.test(key)) attributes[key] = parseValue(line.slice(colon + 2).trimEnd());
 }
 
 /** A number, a text, or `{committed=1, init=2, max=-1, used=3}`, alone or in `CompositeDataSupport(…,contents={…})`. */

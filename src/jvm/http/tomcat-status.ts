@@ -34,7 +34,13 @@ export function parseTomcatStatus(text: string): JvmReading {
   const nonHeap: NamedUsage[] = [];
   // One more than allowed, so that the builder reports the excess.
   for (const entry of listed.slice(0, MAX_BEANS + 1)) {
-    const pool = readPool(entry);
+    const pool = {
+      name: fieldOf(entry, 'name'),
+      init: fieldOf(entry, 'usageInit'),
+      used: fieldOf(entry, 'usageUsed'),
+      committed: fieldOf(entry, 'usageCommitted'),
+      max: fieldOf(entry, 'usageMax'),
+    };
     builder.addPool(pool.name, pool);
     if (fieldOf(entry, 'type') === 'Heap memory') heap.push(pool);
     if (fieldOf(entry, 'type') === 'Non-heap memory') nonHeap.push(pool);
@@ -52,14 +58,4 @@ export function parseTomcatStatus(text: string): JvmReading {
     );
   }
   return builder.build("Tomcat's status page names no memory pool.");
-}
-
-function readPool(entry: unknown): NamedUsage {
-  return {
-    name: fieldOf(entry, 'name'),
-    init: fieldOf(entry, 'usageInit'),
-    used: fieldOf(entry, 'usageUsed'),
-    committed: fieldOf(entry, 'usageCommitted'),
-    max: fieldOf(entry, 'usageMax'),
-  };
 }

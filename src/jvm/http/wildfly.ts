@@ -46,10 +46,14 @@ export const WILDFLY: HttpKind = {
  */
 export function parseWildFly(text: string, further: readonly (string | undefined)[] = []): JvmReading {
   const answer = parseJson(text, 'The answer of WildFly’s management interface');
-  if (fieldOf(answer, 'outcome') !== 'success')
-    throw formatError(
-      `WildFly's management interface did not carry out the read (${codeOf(answer)}); see the server's log.`,
-    );
+  if (fieldOf(answer, 'outcome') !== 'success') {
+    const description = fieldOf(answer, 'failure-description');
+    // For a composite operation it is an object whose only key is the message.
+    const message = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
+    // E.g. `WFLYCTL0313`; the rest of a description is not trusted.
+    const code = /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(message ?? '')?.[0] ?? 'no code';
+    throw formatError(`WildFly's management interface did not carry out the read (${code}); see the server's log.`);
+  }
   const builder = new ReadingBuilder();
   for (const [index, type] of TYPES.entries()) {
     const result = resultOf(fieldOf(answer, 'result', `step-${index + 1}`));
@@ -78,12 +82,4 @@ function readBean(resource: unknown, name?: string): object {
 /** `HeapMemoryUsage` for `heap-memory-usage`. */
 function formatBeanName(key: string): string {
   return key.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** E.g. `WFLYCTL0313`; the rest of a description is not trusted. */
-function codeOf(answer: unknown): string {
-  const description = fieldOf(answer, 'failure-description');
-  // For a composite operation it is an object whose only key is the message.
-  const message = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
-  return /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(message ?? '')?.[0] ?? 'no code';
 }

@@ -71,7 +71,7 @@ function reportPieces(sources: ReportSources, { system, process: reading, tables
     ['state', json(readState(sidecar))],
     ['verdicts', json(readVerdicts(monitored, hasUsers))],
     // The last warnings and errors, as logged.
-    ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray(log?.lines ?? []))],
+    ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray([...(log?.lines ?? [])]))],
     ['jvm', jvmPieces(monitored.jvm, config)],
     // What `/metrics` shows, without the tables of single names, which are in the statistics.
     ['metrics', jsonObject(tables.map((table) => [table.name, jsonArray(sampleTexts(table))]))],
@@ -118,8 +118,8 @@ function jvmPieces(
   const counts = { reads, failures, boundsHit: Object.fromEntries(boundsHit) };
   const since = new Date(state.sinceEpochMs).toISOString();
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
-  const { source, memory, ageMs, gauges } = state;
-  const head = { ...counts, state: 'available', since, source, memory, ageMs };
+  const { source, reading, ageMs, gauges } = state;
+  const head = { ...counts, state: 'available', since, source, memory: reading.memory, ageMs };
   return jsonWithMember(head, 'metrics', metricsPieces([joinJvmGauges(gauges)], metrics));
 }
 

@@ -29,13 +29,6 @@ export interface Admission {
   readonly clientFinder: ClientFinder | undefined;
 }
 
-export interface ReporterOptions extends Partial<Admission> {
-  /** Counts the limits that were reached; the default is a counter of this reporter's own. */
-  readonly hits?: LimitHits | undefined;
-  /** Detects an unlisted proxy. Undefined: proxies are configured. */
-  readonly hint?: ProxyHint | undefined;
-}
-
 /**
  * Receives the reports of `relay/` and `websocket/`. An observer's exception is counted and logged once. It ends the
  * observation of that exchange, not the exchange, and the ending is still reported.
@@ -57,7 +50,16 @@ export class ExchangeReporter {
   inFlight = 0;
   #hasLoggedUnnamed = false;
 
-  constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
+  /**
+   * `hits` counts the limits that were reached; the default is a counter of this reporter's own. `hint` detects an
+   * unlisted proxy; undefined: proxies are configured.
+   */
+  constructor(
+    clock: Clock,
+    observer: ExchangeObserver,
+    logger: Logger,
+    options: Partial<Admission & { readonly hits: LimitHits; readonly hint: ProxyHint | undefined }> = {},
+  ) {
     const { hits = new LimitHits(clock, logger), hint, ...admission } = options;
     this.#clock = clock;
     this.#observer = observer;
@@ -99,7 +101,12 @@ export class ExchangeReporter {
   admit(exchange: Exchange): Refusal | undefined {
     if (exchange.isDenied) {
       this.hits.hit('rest.deny');
-      this.#logUnnamed(exchange.client);
+      const { viaProxy, remoteAddress } = exchange.client;
+      // An operator who asks through the proxy expects to be let in, as the proxy is on loopback.
+      if (!this.#hasLoggedUnnamed && viaProxy !== undefined && isLoopback(remoteAddress)) {
+        this.#hasLoggedUnnamed = true;
+        this.#logger.warn({ address: remoteAddress }, UNNAMED);
+      }
       return deniedRefusal();
     }
     const { maxInFlight = 0 } = this.#admission;
@@ -116,13 +123,6 @@ export class ExchangeReporter {
   noteRefused(fault: RequestFault): void {
     this.refused.set(fault, (this.refused.get(fault) ?? 0) + 1);
     if (fault === 'too-large') this.hits.hit('limits.headBytes');
-  }
-
-  /** An operator who asks through the proxy expects to be let in, as the proxy is on loopback. */
-  #logUnnamed({ viaProxy, remoteAddress }: ClientConnection): void {
-    if (this.#hasLoggedUnnamed || viaProxy === undefined || !isLoopback(remoteAddress)) return;
-    this.#hasLoggedUnnamed = true;
-    this.#logger.warn({ address: remoteAddress }, UNNAMED);
   }
 
   /** The head of the final response, or of a 101, has arrived. Not needed unless `exchange.wantsResponse`. */

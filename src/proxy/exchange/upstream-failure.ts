@@ -50,7 +50,11 @@ export class UpstreamFailure extends SidecarError {
   }
 
   get proxyError(): ProxyErrorType {
-    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? chooseTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
+    if (this.code !== 'D2S_ERR_UPSTREAM_TLS') return KINDS[this.code].proxyError;
+    const reason = tlsReasonOf(this.cause);
+    if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
+    // A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`.
+    return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
   }
 }
 
@@ -112,12 +116,6 @@ export function reasonOf(failure: UpstreamFailure): string | undefined {
 /** Errors of OpenSSL, e.g. `ERR_SSL_WRONG_VERSION_NUMBER`. */
 function isOpenSslCode(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO';
-}
-
-/** A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`. */
-function chooseTlsError(reason: string): ProxyErrorType {
-  if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
-  return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
 }
 
 /** While an upstream is down, every request fails in the same way: one log line per code and interval. */

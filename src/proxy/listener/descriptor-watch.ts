@@ -11,9 +11,7 @@ const LOG_INTERVAL_NS = 10 * NS_PER_S;
  * and closes a file each second, which takes 20 µs.
  */
 export class DescriptorWatch {
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #open: () => number;
+  readonly #parts: { readonly clock: Clock; readonly logger: Logger; readonly open: () => number };
   /** How many checks found none: about the number of seconds in which clients were refused without an event. */
   shortages = 0;
   #isShort = false;
@@ -21,9 +19,7 @@ export class DescriptorWatch {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Clock, logger: Logger, open: () => number = () => openSync('/', 'r')) {
-    this.#clock = clock;
-    this.#logger = logger;
-    this.#open = open;
+    this.#parts = { clock, logger, open };
   }
 
   start(): void {
@@ -37,25 +33,25 @@ export class DescriptorWatch {
 
   check(): void {
     try {
-      closeSync(this.#open());
+      closeSync(this.#parts.open());
     } catch (cause) {
       this.#onFailed((cause as NodeJS.ErrnoException).code);
       return;
     }
     if (!this.#isShort) return;
     this.#isShort = false;
-    this.#logger.info({ shortages: this.shortages }, 'file descriptors are available again');
+    this.#parts.logger.info({ shortages: this.shortages }, 'file descriptors are available again');
   }
 
   #onFailed(code: string | undefined): void {
     if (code !== 'EMFILE' && code !== 'ENFILE') return;
     this.shortages += 1;
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.#parts.clock.nowNs();
     // Logs at most one line per interval, and the end only if the beginning was logged.
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
     this.#isShort = true;
     this.#loggedNs = nowNs;
-    this.#logger.error(
+    this.#parts.logger.error(
       { code, shortages: this.shortages },
       'no file descriptor is left: clients are refused, and calls answered with 503; raise the limit (LimitNOFILE, ulimit -n)',
     );

@@ -6,7 +6,7 @@
 
 import { once } from 'node:events';
 import net from 'node:net';
-import tls, { type TLSSocket } from 'node:tls';
+import tls from 'node:tls';
 import { type AddressRanges, withoutMapping } from '../../base/address.ts';
 import type { Clock } from '../../base/clock.ts';
 import { StartError } from '../../base/errors.ts';
@@ -36,9 +36,7 @@ export interface LiveDispatcherOptions {
   readonly hasProxyHeaders: boolean;
 }
 
-export interface DispatcherOptions extends LiveDispatcherOptions {
-  readonly tls?: ListenerTls | undefined;
-}
+export type DispatcherOptions = LiveDispatcherOptions & { readonly tls?: ListenerTls | undefined };
 
 type AcceptSecure = (socket: net.Socket, client: ClientConnection) => void;
 
@@ -229,8 +227,18 @@ export class Dispatcher implements RelayContext {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
       // As for plain TCP, but only after the handshake: before it, no answer is pending.
       socket.allowHalfOpen = true;
-      const plain = client ?? describeClient(socket);
-      this.#onConnection(socket, describeSecureClient(plain, socket, listenerTls, this.services.options));
+      const { clientCertificate: mode } = this.services.options;
+      // First, since Node gives the issuers only to the first reader of a certificate.
+      const certificates = mode === 'off' ? [] : certificateChainOf(socket);
+      const certificate = listenerTls.clientOf(socket);
+      this.#onConnection(socket, {
+        ...(client ?? describeClient(socket)),
+        secure: true,
+        ...(mode !== 'off' && {
+          certificateFields: certificateFields(mode, { certificates, cipher: socket.getCipher().standardName }),
+        }),
+        ...(certificate && { certificateUser: certificate.user, certificateSubject: certificate.subject }),
+      });
     });
     return (socket, client) => {
       const key = peerOf(socket);
@@ -283,28 +291,6 @@ function describeClient(socket: net.Socket): ClientConnection {
 /** The same key for a TLS socket and for the TCP socket below it. */
 function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
-}
-
-function describeSecureClient(
-  plain: ClientConnection,
-  socket: TLSSocket,
-  listenerTls: ListenerTls,
-  { clientCertificate }: TrafficOptions,
-): ClientConnection {
-  // First, since Node gives the issuers only to the first reader of a certificate.
-  const fields = clientCertificate !== 'off' && {
-    certificateFields: certificateFields(clientCertificate, {
-      certificates: certificateChainOf(socket),
-      cipher: socket.getCipher().standardName,
-    }),
-  };
-  const certificate = listenerTls.clientOf(socket);
-  return {
-    ...plain,
-    secure: true,
-    ...fields,
-    ...(certificate && { certificateUser: certificate.user, certificateSubject: certificate.subject }),
-  };
 }
 
 export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [

@@ -61,7 +61,9 @@ export class ListenerEnd {
 
   /** Once this resolves, the listener must close in the same turn of the event loop. */
   async #makeQueueOurs({ port, address }: net.AddressInfo): Promise<void> {
-    const reachable = { port, host: chooseReachable(address) };
+    // A wildcard address cannot be connected to.
+    const host = address === '0.0.0.0' ? '127.0.0.1' : address.replace(/^::$/, '::1');
+    const reachable = { port, host };
     let waits = 0;
     for (let tries = 0; tries < MAX_TRIES && waits < MAX_WAITS; tries += 1) {
       const found = await this.#tryQueue(reachable);
@@ -118,12 +120,6 @@ export class ListenerEnd {
   }
 }
 
-/** A wildcard address cannot be connected to. */
-function chooseReachable(address: string): string {
-  if (address === '0.0.0.0') return '127.0.0.1';
-  return address === '::' ? '::1' : address;
-}
-
 /** Calls listen(2) again with another backlog. Undocumented in Node; without it, some clients may be reset. */
 function setBacklog(server: net.Server, backlog: number): void {
   const { _handle: handle } = server as unknown as { _handle?: { listen?: (backlog: number) => number } | null };
@@ -134,8 +130,6 @@ function setBacklog(server: net.Server, backlog: number): void {
 const ESTABLISHED = '01';
 const SYN_RECV = '03';
 const LISTEN = '0A';
-const TABLES = [`${platform.procPath}/net/tcp`, `${platform.procPath}/net/tcp6`];
-const COUNTERS = `${platform.procPath}/net/netstat`;
 
 /**
  * The kernel's accept queue (Linux's proc_net_tcp.rst) of the listener on `port` that a client of this machine reached
@@ -145,7 +139,7 @@ const COUNTERS = `${platform.procPath}/net/netstat`;
  * pod).
  */
 export function readAcceptQueue(port: number, clientPort: number) {
-  for (const table of TABLES) {
+  for (const table of ['tcp', 'tcp6']) {
     const rows = readRows(table, port);
     const client = rows.find(({ remotePort, state }) => state === ESTABLISHED && remotePort === clientPort);
     if (client === undefined) continue;
@@ -162,7 +156,7 @@ export function readAcceptQueue(port: number, clientPort: number) {
 
 /** SYN cookies sent since the kernel's start, for all listeners. No table lists such handshakes: they have no state. */
 export function readCookiesSent(): number {
-  const [names = [], values = []] = read(COUNTERS)
+  const [names = [], values = []] = read('netstat')
     .split('\n')
     .filter((line) => line.startsWith('TcpExt:'))
     .map((line) => line.split(' '));
@@ -174,27 +168,19 @@ function readRows(table: string, port: number) {
   return read(table)
     .split('\n')
     .filter((line) => line.includes(hexPort))
-    .map(parseRow)
-    .filter((row) => row.port === port);
-}
-
-/** E.g. `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue. */
-function parseRow(line: string) {
-  const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
-  const [address = '', port = ''] = local.split(':');
-  const fromHex = (text = '') => Number.parseInt(text, 16);
-  return {
-    address,
-    port: fromHex(port),
-    remotePort: fromHex(remote.split(':')[1]),
-    state,
-    rxQueue: fromHex(queues.split(':')[1]),
-  };
+    .flatMap((line) => {
+      // `0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
+      const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
+      if (!local.endsWith(hexPort)) return [];
+      const afterColon = (text: string) => Number.parseInt(text.split(':')[1] ?? '', 16);
+      const address = local.slice(0, -hexPort.length);
+      return [{ address, remotePort: afterColon(remote), state, rxQueue: afterColon(queues) }];
+    });
 }
 
 function read(file: string): string {
   try {
-    return readFileSync(file, 'latin1');
+    return readFileSync(`${platform.procPath}/net/${file}`, 'latin1');
   } catch {
     return '';
   }

@@ -320,7 +320,7 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
   }
 
   onUpstreamDrain(): void {
-    this.toUpstream.drained();
+    this.toUpstream.setFull(false);
     this.#running?.bodyPassed();
   }
 

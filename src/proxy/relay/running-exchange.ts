@@ -64,8 +64,14 @@ export class RunningExchange {
 
   /** Passes bytes of the request, its `head` first if given; `buffer` is their read buffer, if any. */
   passRequest(bytes: Buffer, head: Http1RequestHead | undefined, buffer: ReadBuffer | undefined): void {
-    const { request, toUpstream } = this.#parts;
-    if (head) this.#sendHead(head, bytes, buffer);
+    const { client, context, request, toUpstream } = this.#parts;
+    if (head) {
+      const { options, reporter } = context.services;
+      const { beganNs, traceparent } = this.exchange;
+      const sinceNs = reporter.added.request.sample(beganNs);
+      const sent = withForwardedHead(options, head, client, bytes, request.takeText(), traceparent);
+      toUpstream.send(sent, sinceNs, sent === bytes ? buffer : undefined);
+    }
     // Without an upstream, after our own answer, the rest of a body is dropped.
     else if (toUpstream.isOpen) toUpstream.send(bytes, 0, buffer);
     if (this.#requestPayload === undefined) return;
@@ -74,26 +80,20 @@ export class RunningExchange {
     if (request.isDone) this.#reporter.requestEnd(this.exchange);
   }
 
-  #sendHead(head: Http1RequestHead, bytes: Buffer, buffer: ReadBuffer | undefined): void {
-    const { client, context, request, toUpstream } = this.#parts;
-    const { options, reporter } = context.services;
-    const { beganNs, traceparent } = this.exchange;
-    const sinceNs = reporter.added.request.sample(beganNs);
-    const sent = withForwardedHead(options, head, client, bytes, request.takeText(), traceparent);
-    toUpstream.send(sent, sinceNs, sent === bytes ? buffer : undefined);
-  }
-
   /** Reads bytes of the upstream and passes on those of the response. False if the client's socket is full. */
   passResponse(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    const { exchange } = this;
     const { response, toClient } = this.#parts;
     this.progress = response.read(bytes, length);
     const { headEnd, head, interimStatus } = response;
-    if (headEnd > 0) this.exchange.status = head?.status ?? 0;
+    if (headEnd > 0) exchange.status = head?.status ?? 0;
     const isComplete = this.progress === 'complete';
     // The call ends at its last byte from the upstream. A short answer is recorded before it is written, at the end of the turn.
     this.endedNs = isComplete ? this.#reporter.nowNs() : 0;
-    if (headEnd > 0) this.#responseCame();
-    else if (interimStatus === 100) {
+    if (headEnd > 0) {
+      exchange.firstByteNs = this.endedNs || this.#reporter.nowNs();
+      if (exchange.isWaitingForClient) exchange.clientWaitEnded(exchange.firstByteNs);
+    } else if (interimStatus === 100) {
       this.expectsContinue = false;
       this.bodyPassed();
     }
@@ -163,12 +163,6 @@ export class RunningExchange {
     const { request, response, toUpstream } = this.#parts;
     if (request.isDone || response.head !== undefined || this.isRefused) return;
     if (!toUpstream.isFull && !this.expectsContinue) this.exchange.waitForClient(this.#reporter.nowNs());
-  }
-
-  #responseCame(): void {
-    const { exchange } = this;
-    exchange.firstByteNs = this.endedNs || this.#reporter.nowNs();
-    if (exchange.isWaitingForClient) exchange.clientWaitEnded(exchange.firstByteNs);
   }
 
   /** The client's socket is full. The upstream is not read until `clientTook`. */

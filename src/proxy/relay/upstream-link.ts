@@ -10,7 +10,7 @@ import { SocketWriter, type WriterOwner } from './write-batch.ts';
 /** How long an upstream may take to close an ending connection, after the last byte was sent. */
 const END_LIMIT_MS = 2_000;
 
-/** Must call `drained` at `onUpstreamDrain`, and `drop` at `onUpstreamClosed`. */
+/** Must call `setFull(false)` at `onUpstreamDrain`, and `drop` at `onUpstreamClosed`. */
 export interface UpstreamLinkListener extends UpstreamListener {
   /** `UpstreamLink.isFull` has changed. */
   updateReading(): void;
@@ -49,7 +49,7 @@ export class UpstreamLink {
     this.#connection ??= this.#connect();
     const { writer } = this.#connection;
     if (typeof bytes === 'string') writer.writeSoon(bytes, sinceNs);
-    else if (!writer.write(bytes, sinceNs, buffer)) this.#setFull(true);
+    else if (!writer.write(bytes, sinceNs, buffer)) this.setFull(true);
   }
 
   #connect(): Connection {
@@ -57,7 +57,7 @@ export class UpstreamLink {
     const response = this.#response;
     const owner: WriterOwner = {
       keptBytes: () => response.keptBytes,
-      onFull: () => this.#setFull(true),
+      onFull: () => this.setFull(true),
       onStalledTooLong: () => {
         if (upstream === this.#connection?.upstream) this.#client.onStalledTooLong();
         else upstream.socket.destroy();
@@ -65,10 +65,6 @@ export class UpstreamLink {
     };
     const { added } = this.#services.reporter;
     return { upstream, writer: new SocketWriter(upstream.socket, this.#services, added.request, owner) };
-  }
-
-  drained(): void {
-    this.#setFull(false);
   }
 
   flush(): void {
@@ -116,7 +112,7 @@ export class UpstreamLink {
     connection?.upstream.leave();
     connection?.writer.clear();
     connection?.writer.queued.release();
-    if (this.isFull) this.#setFull(false);
+    if (this.isFull) this.setFull(false);
     return connection;
   }
 
@@ -137,7 +133,7 @@ export class UpstreamLink {
     socket.once('close', () => writer.queued.release());
   }
 
-  #setFull(isFull: boolean): void {
+  setFull(isFull: boolean): void {
     this.isFull = isFull;
     this.#connection?.writer.queued.check();
     this.#listener.updateReading();

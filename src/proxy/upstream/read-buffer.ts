@@ -151,16 +151,12 @@ export class ReadBuffer {
   /** Call when the `length` bytes of a read have been handled. */
   resize(length: number): void {
     if (length === READ_BUFFER_BYTES) {
-      this.#own ??= this.#take();
+      if (!this.#isWatched) this.#socket?.once('close', this.release);
+      this.#isWatched = true;
+      this.#own ??= this.#buffers.take();
     } else if (length < LARGE_READ_BYTES) {
       this.release();
     }
-  }
-
-  #take(): Buffer | undefined {
-    if (!this.#isWatched) this.#socket?.once('close', this.release);
-    this.#isWatched = true;
-    return this.#buffers.take();
   }
 
   readonly release = (): void => {

@@ -4,7 +4,7 @@ import type { HostPort } from '../../config/config.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers, type ReadListener } from './read-buffer.ts';
-import type { DialOptions, SharedLookup } from './shared-lookup.ts';
+import type { SharedLookup } from './shared-lookup.ts';
 import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 
 /** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
@@ -19,17 +19,24 @@ export interface UpstreamListener {
   onUpstreamClosed(failure: UpstreamFailure | undefined): void;
 }
 
-interface ConnectionOptions {
-  readonly connectTimeoutMs: number;
+/** The same for all connections. */
+export interface ConnectionParts {
+  readonly address: HostPort;
+  readonly names: SharedLookup;
+  readonly tls: UpstreamTls | undefined;
   readonly buffers: ReadBuffers;
-  readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
+}
+
+interface ReachabilityListener {
+  noteReachable(): void;
+  noteUnreachable(failure: UpstreamFailure): void;
 }
 
 /** One connection to the upstream. It reports to its listener until that leaves it, or it becomes a stream. */
 export class UpstreamConnection implements ReadListener {
   readonly socket: net.Socket;
-  readonly #options: ConnectionOptions;
   readonly #tls: UpstreamTls | undefined;
+  readonly #reachability: ReachabilityListener;
   readonly #reads: ReadBuffer;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
@@ -40,20 +47,24 @@ export class UpstreamConnection implements ReadListener {
   #isClosed = false;
 
   constructor(
-    address: HostPort,
     listener: UpstreamListener | undefined,
-    options: ConnectionOptions,
-    names: SharedLookup,
-    tls: UpstreamTls | undefined,
+    { address: { host, port }, names, tls, buffers }: ConnectionParts,
+    connectTimeoutMs: number,
+    reachability: ReachabilityListener,
   ) {
-    this.#options = options;
     this.#listener = listener;
     this.#tls = tls;
-    this.#reads = new ReadBuffer(options.buffers);
-    const dialOptions = names.dialOptions(options.connectTimeoutMs);
-    this.socket = tls === undefined ? this.#dial(address, dialOptions) : tls.connect(dialOptions);
+    this.#reachability = reachability;
+    this.#reads = new ReadBuffer(buffers);
+    const dialOptions = names.dialOptions(connectTimeoutMs);
+    if (tls === undefined) {
+      const { next: buffer, onRead: callback } = this.#reads;
+      this.socket = net.connect({ host, port, noDelay: true, ...dialOptions, onread: { buffer, callback } });
+      this.#reads.listener = this;
+      this.#reads.use(this.socket);
+    } else this.socket = tls.connect(dialOptions);
     names.watch(this.socket);
-    this.#timer.start(options.connectTimeoutMs, () => {
+    this.#timer.start(connectTimeoutMs, () => {
       this.socket.destroy(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
     });
     this.#listen();
@@ -88,20 +99,6 @@ export class UpstreamConnection implements ReadListener {
     this.socket.off('close', this.#onClosed);
   }
 
-  #dial({ host, port }: HostPort, dialOptions: DialOptions): net.Socket {
-    const reads = this.#reads;
-    const socket = net.connect({
-      host,
-      port,
-      noDelay: true,
-      ...dialOptions,
-      onread: { buffer: reads.next, callback: reads.onRead },
-    });
-    reads.listener = this;
-    reads.use(socket);
-    return socket;
-  }
-
   #listen(): void {
     const { socket } = this;
     if (socket instanceof TLSSocket) {
@@ -122,8 +119,7 @@ export class UpstreamConnection implements ReadListener {
       const isTls = this.failure.code === 'D2S_ERR_UPSTREAM_TLS';
       if (isTls) this.#tls?.noteFailure(cause);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
-      if (this.#phase !== 'wait' || (isTls && !this.#isAccepted))
-        this.#options.reachability.noteUnreachable(this.failure);
+      if (this.#phase !== 'wait' || (isTls && !this.#isAccepted)) this.#reachability.noteUnreachable(this.failure);
     });
     socket.prependListener('end', this.#onEnd);
     socket.on('close', this.#onClosed);
@@ -138,7 +134,7 @@ export class UpstreamConnection implements ReadListener {
   readonly #onAccepted = (): void => {
     if (this.#isAccepted) return;
     this.#isAccepted = true;
-    this.#options.reachability.noteReachable();
+    this.#reachability.noteReachable();
   };
 
   readonly #onData = (bytes: Buffer): void => {

@@ -1,8 +1,7 @@
 /** TLS connections to the application server. Its certificate is verified before anything is sent to it. */
 
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
-import { type Clock, NS_PER_S } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
+import { NS_PER_S } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS, certificateName, indicatedName } from '../../tls/policy.ts';
@@ -23,8 +22,7 @@ const UNVERIFIED = 'upstream.tls.verify is false: any server at upstream.url is 
 export class UpstreamTls {
   readonly #address: HostPort;
   readonly files: WatchedTls;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: WatchedTlsParts;
   #config: UpstreamTlsConfig;
   #name: string;
   #failed = 0;
@@ -43,8 +41,7 @@ export class UpstreamTls {
     this.#config = config;
     this.#name = certificateName(config.serverName ?? address.host);
     this.files = watched;
-    this.#clock = parts.clock;
-    this.#logger = parts.logger;
+    this.#parts = parts;
   }
 
   /** `failed` counts connections whose TLS setup failed. */
@@ -56,7 +53,7 @@ export class UpstreamTls {
   async prepareReload(config: UpstreamTlsConfig): Promise<() => void> {
     const apply = await this.files.prepareReload(filesOf(config));
     return () => {
-      if (this.#config.verify && !config.verify) this.#logger.warn(UNVERIFIED);
+      if (this.#config.verify && !config.verify) this.#parts.logger.warn(UNVERIFIED);
       this.#config = config;
       this.#name = certificateName(config.serverName ?? this.#address.host);
       apply();
@@ -85,13 +82,13 @@ export class UpstreamTls {
   noteFailure(cause: unknown): void {
     const reason = tlsReasonOf(cause);
     this.#failed += 1;
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.#parts.clock.nowNs();
     const intervalNs = reason === this.#loggedReason ? SAME_REASON_INTERVAL_NS : LOG_INTERVAL_NS;
     if (nowNs - this.#loggedNs < intervalNs) return;
     this.#loggedNs = nowNs;
     this.#loggedReason = reason;
     const { text, see } = describeTlsFault(reason);
-    this.#logger.warn(
+    this.#parts.logger.warn(
       { code: 'D2S_ERR_UPSTREAM_TLS', reason, serverName: this.#name, failed: this.#failed },
       `TLS with the upstream cannot be set up: ${text}; see ${see}`,
     );

@@ -9,7 +9,7 @@ import { classifyUpstreamFailure, reasonOf, tlsReasonOf, type UpstreamFailure } 
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
-import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
+import { type ConnectionParts, UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
 import { speaksTls, type UpstreamTls } from './upstream-tls.ts';
 
 /** Whether the upstream accepted the last connection attempt, and since when. */
@@ -29,11 +29,6 @@ export type Reachability =
 /** What is wrong although the last attempt may have succeeded: a lack of descriptors, ports or memory here, or of TLS. */
 type Obstacle = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
 
-interface UpstreamParts {
-  readonly tls?: UpstreamTls | undefined;
-  readonly outages?: OutageRecord | undefined;
-}
-
 const PROBE_INTERVAL_NS = NS_PER_S;
 const PROBE_TIMEOUT_MS = 1_000;
 /** How long a server may take to refuse our certificate after the handshake of TLS 1.3. */
@@ -41,12 +36,9 @@ const SILENCE_MS = 500;
 const BROKEN_OFF = { code: 'ECONNRESET' };
 
 export class Upstream {
-  readonly #address: HostPort;
   readonly #clock: Clock;
-  readonly #tls: UpstreamTls | undefined;
   readonly #outages: OutageRecord | undefined;
-  readonly #buffers: ReadBuffers;
-  readonly #names: SharedLookup;
+  readonly #parts: ConnectionParts;
   /** A reload may change it. */
   connectTimeoutMs: number;
   reachability: Reachability = { kind: 'unknown' };
@@ -57,15 +49,13 @@ export class Upstream {
   constructor(
     options: HostPort & { readonly connectTimeoutMs: number },
     clock: Clock,
-    { tls, outages }: UpstreamParts = {},
+    { tls, outages }: { readonly tls?: UpstreamTls | undefined; readonly outages?: OutageRecord | undefined } = {},
   ) {
     this.#outages = outages;
-    this.#address = options;
     this.connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
-    this.#buffers = new ReadBuffers(new HeavyWork(clock));
-    this.#names = new SharedLookup(clock);
-    this.#tls = tls;
+    const buffers = new ReadBuffers(new HeavyWork(clock));
+    this.#parts = { address: options, names: new SharedLookup(clock), tls, buffers };
   }
 
   /** For the verdict: `reachability`, or what is wrong beside it. */
@@ -76,16 +66,7 @@ export class Upstream {
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
   connect(listener?: UpstreamListener): UpstreamConnection {
-    return this.#open(this.connectTimeoutMs, this, listener);
-  }
-
-  #open(
-    connectTimeoutMs: number,
-    reachability: Pick<Upstream, 'noteReachable' | 'noteUnreachable'>,
-    listener?: UpstreamListener,
-  ): UpstreamConnection {
-    const options = { connectTimeoutMs, buffers: this.#buffers, reachability };
-    return new UpstreamConnection(this.#address, listener, options, this.#names, this.#tls);
+    return new UpstreamConnection(listener, this.#parts, this.connectTimeoutMs, this);
   }
 
   /** Whether the upstream accepts a connection now. Checks at most once a second. */
@@ -104,9 +85,10 @@ export class Upstream {
 
   /** Without TLS in the configuration: finds out whether the port expects it, after answers that make it likely. */
   async tryTls(): Promise<void> {
-    if (this.#tls !== undefined || this.reachability.kind === 'unreachable') return;
+    const { address, names, tls } = this.#parts;
+    if (tls !== undefined || this.reachability.kind === 'unreachable') return;
     const limitMs = this.connectTimeoutMs;
-    const isTls = await speaksTls(this.#address, limitMs, this.#names.dialOptions(limitMs));
+    const isTls = await speaksTls(address, limitMs, names.dialOptions(limitMs));
     const sinceEpochMs = this.#missingTls?.sinceEpochMs ?? this.#clock.epochMs();
     this.#missingTls = isTls ? { kind: 'unreachable', sinceEpochMs, reason: 'TLS_EXPECTED', isTls } : undefined;
   }
@@ -135,12 +117,12 @@ export class Upstream {
         if (isTimeoutKnown || !isOwnLimit) this.noteUnreachable(failure);
         finish(false);
       };
-      const reachability = { noteReachable, noteUnreachable };
-      const connection = this.#open(limitMs, reachability, {
+      const listener: UpstreamListener = {
         onUpstreamBytes: () => true,
         onUpstreamDrain: () => undefined,
         onUpstreamClosed: () => noteUnreachable(classifyUpstreamFailure(BROKEN_OFF, 'handshake')),
-      });
+      };
+      const connection = new UpstreamConnection(listener, this.#parts, limitMs, { noteReachable, noteUnreachable });
       connection.socket.on('secureConnect', () => {
         // A server without session tickets that accepts us says nothing.
         if (!connection.socket.destroyed) silence.start(Math.min(limitMs, SILENCE_MS), noteReachable);
@@ -188,9 +170,7 @@ const LOG_INTERVAL_NS = NS_PER_S;
 
 /** Logs the end of each outage of the server, with its length and the requests that failed meanwhile. */
 export class OutageRecord {
-  readonly #readFailed: () => number;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: { readonly readFailed: () => number; readonly clock: Clock; readonly logger: Logger };
   #outage: { readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
   #loggedNs = Number.NEGATIVE_INFINITY;
   /** Outages that ended since the last line without one of their own. */
@@ -198,34 +178,32 @@ export class OutageRecord {
 
   /** `readFailed`: the number of all failed requests since the start. */
   constructor(readFailed: () => number, clock: Clock, logger: Logger) {
-    this.#readFailed = readFailed;
-    this.#clock = clock;
-    this.#logger = logger;
+    this.#parts = { readFailed, clock, logger };
   }
 
   /** Call it when a connection failed, before the request that wanted it is counted as failed. */
   lost(): void {
-    this.#outage ??= { sinceEpochMs: this.#clock.epochMs(), failedBefore: this.#readFailed() };
+    this.#outage ??= { sinceEpochMs: this.#parts.clock.epochMs(), failedBefore: this.#parts.readFailed() };
   }
 
   back(): void {
     const outage = this.#outage;
     if (outage === undefined) return;
     this.#outage = undefined;
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.#parts.clock.nowNs();
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) {
       this.#unlogged += 1;
       return;
     }
     this.#loggedNs = nowNs;
-    const seconds = Math.round((this.#clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
+    const seconds = Math.round((this.#parts.clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
     const members = {
       since: new Date(outage.sinceEpochMs).toISOString(),
       seconds,
-      failed: this.#readFailed() - outage.failedBefore,
+      failed: this.#parts.readFailed() - outage.failedBefore,
       ...(this.#unlogged === 0 ? {} : { furtherOutages: this.#unlogged }),
     };
     this.#unlogged = 0;
-    this.#logger.info(members, 'the upstream can be reached again');
+    this.#parts.logger.info(members, 'the upstream can be reached again');
   }
 }

@@ -48,7 +48,8 @@ export class Handshake implements WritesOwner {
   #end: { readonly failure: UpstreamFailure | undefined } | undefined;
   #onEndKnown: (() => void) | undefined;
 
-  constructor({ socket, exchange }: WebSocketRequest, services: TrafficServices, listener: HandshakeListener) {
+  constructor(request: WebSocketRequest, services: TrafficServices, proxy: ProxyServer, listener: HandshakeListener) {
+    const { socket, exchange } = request;
     this.#services = services;
     this.#listener = listener;
     this.#socket = socket;
@@ -58,9 +59,10 @@ export class Handshake implements WritesOwner {
     socket.on('end', this.#onClientEnd);
     socket.on('drain', this.checkStalled);
     socket.on('close', this.#onClientClosed);
+    this.#begin(request, proxy);
   }
 
-  begin({ headText, leftover, upstream }: WebSocketRequest, proxy: ProxyServer): void {
+  #begin({ headText, leftover, upstream }: WebSocketRequest, proxy: ProxyServer): void {
     this.#ahead = ReadAhead.of(this.#socket, leftover, this.#services);
     if (this.#ahead === undefined || !this.#account.keep(HEAD_COPIES * headText.length)) {
       if (this.#ahead !== undefined) this.#services.reporter.hits.hit('limits.memoryBytes');
@@ -69,16 +71,19 @@ export class Handshake implements WritesOwner {
       return;
     }
     this.#connection = upstream ?? this.#services.upstream.connect();
-    const socket = this.#connection.becomeStream(this.#onUpstreamEnded);
+    const socket = this.#connection.becomeStream((failure) => {
+      this.#end = { failure };
+      this.#onEndKnown?.();
+    });
     this.#toUpstream = new QueuedWrites(socket, this.#services.stalled, PAUSED_BYTES, this);
     socket.on('drain', this.checkStalled);
-    const agent = agentOf(socket);
+    // Gives Node's client the one connection of this handshake. It has what Node's client uses of an http.Agent.
+    const addRequest = (request: ClientRequest) => request.onSocket(socket);
+    const agent = { protocol: 'http:', keepAlive: true, maxSockets: 1, addRequest };
     const { headBytes, idleTimeoutMs } = this.#services.options;
     // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
     this.#socket.setDefaultEncoding('latin1');
-    const headers = { upgrade: 'websocket' } as const;
-    const prepare = (request: ClientRequest) => this.#prepare(request, headText);
-    callWebSocket(proxy, { method: 'GET', url: '/', headers, prepare }, this.#socket, { agent, headBytes });
+    callWebSocket(proxy, (request) => this.#prepare(request, headText), this.#socket, { agent, headBytes });
     this.#takeOverAnswer();
     this.#socket.on('timeout', this.#onSilence);
     this.#socket.setTimeout(idleTimeoutMs);
@@ -119,13 +124,11 @@ export class Handshake implements WritesOwner {
       if (interim.statusCode !== 100) this.#timer.stop();
       if (!this.#isOver) this.#socket.write(formatHead(interim, interim.rawHeaders), 'latin1');
     });
-    request.on('finish', () => this.#awaitAnswer());
-  }
-
-  #awaitAnswer(): void {
-    const { responseTimeoutMs } = this.#services.options;
-    if (this.#isOver || responseTimeoutMs === 0) return;
-    this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
+    request.on('finish', () => {
+      const { responseTimeoutMs } = this.#services.options;
+      if (this.#isOver || responseTimeoutMs === 0) return;
+      this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
+    });
   }
 
   /** Sets our listeners before, or instead of, those of http-proxy. */
@@ -199,25 +202,19 @@ export class Handshake implements WritesOwner {
         this.#exchange.isEmpty = false;
         reporter.responseBytes(this.#exchange, bytes);
       },
-      onEnd: (end) => this.#completeWhenSound(end),
+      onEnd: (end) => this.#complete(end),
     });
   }
 
   /** A body that only the connection's end ends is whole if the connection was not reset. */
-  #completeWhenSound(end: string): void {
-    const complete = () => {
-      if (this.#end?.failure === undefined) this.#complete(end);
-      else this.#fail(this.#end.failure.cause);
-    };
-    if (this.#isUntilClose && this.#end === undefined) this.#onEndKnown = complete;
-    else complete();
-  }
-
   #complete(end: string): void {
-    if (this.#isOver) return;
-    this.#services.reporter.responseEnd(this.#exchange);
-    this.#services.reporter.end(this.#exchange, COMPLETED);
-    this.#closeWith(end);
+    if (this.#isUntilClose && this.#end === undefined) this.#onEndKnown = () => this.#complete(end);
+    else if (this.#end?.failure !== undefined) this.#fail(this.#end.failure.cause);
+    else if (!this.#isOver) {
+      this.#services.reporter.responseEnd(this.#exchange);
+      this.#services.reporter.end(this.#exchange, COMPLETED);
+      this.#closeWith(end);
+    }
   }
 
   #fail(cause: unknown): void {
@@ -244,11 +241,6 @@ export class Handshake implements WritesOwner {
     if (this.#response !== undefined) return classifyUpstreamFailure(cause, 'response');
     return this.#connection?.failure ?? classifyUpstreamFailure(cause, 'wait');
   }
-
-  readonly #onUpstreamEnded = (failure: UpstreamFailure | undefined): void => {
-    this.#end = { failure };
-    this.#onEndKnown?.();
-  };
 
   /**
    * A client that closes its side before the handshake is done has left: both sides close a WebSocket (RFC 6455
@@ -323,10 +315,4 @@ export class Handshake implements WritesOwner {
     socket.off('timeout', this.#onSilence);
     this.#connection?.socket.off('drain', this.checkStalled);
   }
-}
-
-/** Gives Node's client the one connection of this handshake. It has what Node's client uses of an http.Agent. */
-function agentOf(socket: Socket) {
-  const addRequest = (request: ClientRequest) => request.onSocket(socket);
-  return { protocol: 'http:', keepAlive: true, maxSockets: 1, addRequest };
 }

@@ -92,7 +92,11 @@ export class OpenTunnel implements WritesOwner {
     this.#isLeaving = true;
     this.#onOver = onOver;
     this.#client.once('close', () => this.#over('cut'));
-    this.#waitFor(() => this.#onUpstreamSilent());
+    this.#waitFor(() => {
+      const areClosing = !this.#isUpstreamClosed && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
+      if (areClosing) this.#endBoth('cut');
+      else this.#closeClient();
+    });
     // The peers are already closing it.
     if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
     this.#takeOver();
@@ -107,7 +111,13 @@ export class OpenTunnel implements WritesOwner {
     client.off('data', this.#followClient);
     upstream.off('data', this.#followUpstream);
     client.on('data', (bytes: Buffer) => this.#onClientBytes(bytes));
-    upstream.on('data', (bytes: Buffer) => this.#onUpstreamBytes(bytes));
+    upstream.on('data', (bytes: Buffer) => {
+      if (this.#isClientClosed) return;
+      const end = this.#fromUpstream.advanceToClose(bytes);
+      if (end > 0 && !client.write(bytes.subarray(0, end))) upstream.pause();
+      this.#toClient.wrote();
+      if (end < bytes.length) this.#closeClient();
+    });
     // The client may close its side without a close frame, or after one.
     client.on('end', () => this.#endBoth(this.#isClientClosed && this.#fromClient.hasClosed ? 'closed' : 'cut'));
     upstream.on('end', () => this.#closeClient());
@@ -132,14 +142,6 @@ export class OpenTunnel implements WritesOwner {
     this.#fromClient.follow(bytes.subarray(end));
   }
 
-  #onUpstreamBytes(bytes: Buffer): void {
-    if (this.#isClientClosed) return;
-    const end = this.#fromUpstream.advanceToClose(bytes);
-    if (end > 0 && !this.#client.write(bytes.subarray(0, end))) this.#upstream.pause();
-    this.#toClient.wrote();
-    if (end < bytes.length) this.#closeClient();
-  }
-
   #closeUpstream(): void {
     this.#isUpstreamClosed = true;
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
@@ -156,12 +158,6 @@ export class OpenTunnel implements WritesOwner {
     this.#client.write(closeFrame(GOING_AWAY));
     if (this.#fromClient.hasClosed) this.#endBoth('closed');
     else this.#waitFor(() => this.#endBoth('cut'));
-  }
-
-  #onUpstreamSilent(): void {
-    const areClosing = !this.#isUpstreamClosed && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
-    if (areClosing) this.#endBoth('cut');
-    else this.#closeClient();
   }
 
   #waitFor(onTooLong: () => void): void {

@@ -6,14 +6,8 @@ import type HttpProxy from 'http-proxy';
 
 export type ProxyServer = HttpProxy;
 
-/** A client's request, as http-proxy needs it. */
-export interface ProxiedRequest {
-  readonly method: 'GET';
-  readonly url: string;
-  readonly headers: { readonly upgrade: 'websocket' };
-  /** Sets path and fields as they came. Called before anything is sent. */
-  readonly prepare: (upstream: ClientRequest) => void;
-}
+/** Sets path and fields as they came. Called before anything is sent. */
+type Prepare = (upstream: ClientRequest) => void;
 
 // http-proxy reads util._extend while it loads; Node 22 and later print DEP0060 when it is called. So it gets
 // Object.assign.
@@ -42,18 +36,20 @@ export function createProxy(): ProxyServer {
   });
   // The handshake listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
   proxy.on('error', () => undefined);
-  proxy.on('proxyReqWs', (upstream, request) => (request as unknown as ProxiedRequest).prepare(upstream));
+  proxy.on('proxyReqWs', (upstream, request) => (request as unknown as { prepare: Prepare }).prepare(upstream));
   return proxy;
 }
 
 export function callWebSocket(
   proxy: ProxyServer,
-  request: ProxiedRequest,
+  prepare: Prepare,
   socket: Socket,
   { agent, headBytes }: { readonly agent: unknown; readonly headBytes: number },
 ): void {
   // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass unknown ones.
   const options = { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };
+  // The client's request, as http-proxy needs it.
+  const request = { method: 'GET', url: '/', headers: { upgrade: 'websocket' }, prepare };
   proxy.ws(request as unknown as IncomingMessage, socket, NOTHING, options, () => undefined);
 }
 

@@ -64,10 +64,8 @@ export class WebSockets implements HandshakeListener {
       request.upstream?.socket.destroy();
       return;
     }
-    const handshake = new Handshake(request, this.#services, this);
-    this.#handshakes.add(handshake);
     this.#checkTimer ??= setInterval(() => this.#check(), CHECK_MS).unref();
-    handshake.begin(request, this.#proxy);
+    this.#handshakes.add(new Handshake(request, this.#services, this.#proxy, this));
   }
 
   onTunnel(handshake: Handshake, client: Socket, upstream: Socket): void {

@@ -156,7 +156,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
     const watched = await WatchedTls.open(ofPfx(live, ascii), { clock: systemClock, logger });
     const server = createServer(watched.material.options).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    watched.onReplaced((options) => server.setSecureContext(options));
+    watched.onReplaced = (options) => server.setSecureContext(options);
     try {
       expect(await servedName(server.address())).toBe('CN=first');
       renameSync(renewed, live);

@@ -48,7 +48,7 @@ async function open(files: Pair): Promise<void> {
   const recording = recordingLogger();
   [given, logged] = [[], recording.logged];
   watched = await WatchedTls.open(named(files), { clock: systemClock, logger: recording.logger });
-  watched.onReplaced(({ cert }) => given.push(cert));
+  watched.onReplaced = ({ cert }) => given.push(cert);
 }
 
 const levels = () => logged.map(({ level }) => level);

@@ -1,7 +1,7 @@
 /** Answers of real JVMs on their attach sockets, with the same JVM's MXBeans a moment before. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
+import type { Collector } from '../../../../src/jvm/hsperfdata/formulas.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/jvm');
 

@@ -33,7 +33,7 @@ export function printedCounters(name: string): ReadonlyMap<string, string> {
 /** Where the value of a counter lies. */
 export function entryOf(bytes: Buffer, name: string) {
   const result = parseLayout(bytes);
-  const entry = result.kind === 'layout' ? result.layout.entries.find((one) => one.name === name) : undefined;
+  const entry = result.kind === 'layout' ? result.entries.find((one) => one.name === name) : undefined;
   if (entry === undefined) throw new Error(`no ${name}`);
   return entry;
 }
@@ -81,7 +81,7 @@ export function toBigEndian(bytes: Buffer): Buffer {
   const result = parseLayout(bytes);
   if (result.kind !== 'layout') throw new Error('not a sample');
   let offset = 32;
-  for (const { type, dataOffset, dataBytes } of result.layout.entries) {
+  for (const { type, dataOffset, dataBytes } of result.entries) {
     const length = bytes.readInt32LE(offset);
     for (const field of [0, 4, 8, 16]) copy.writeInt32BE(bytes.readInt32LE(offset + field), offset + field);
     if (type === 'J') copy.writeBigInt64BE(bytes.readBigInt64LE(dataOffset), dataOffset);

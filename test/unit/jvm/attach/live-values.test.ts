@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values.ts';
 import { parseCodeCache, parseFlags, parseHeapInfo, parseMetaspace } from '../../../../src/jvm/attach/parse-answers.ts';
-import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
+import type { Collector } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-source.ts';
 import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
@@ -162,7 +162,7 @@ it.each(['metaspace', 'codeHeaps'] as const)('non-heap memory has no sums withou
 });
 
 it('a class space that the JVM does not have is removed', () => {
-  const live = { metaspace: { used: 4, committed: 5, max: -1 } };
+  const live = { metaspace: { used: 4, committed: 5, max: -1, classSpace: undefined } };
   const { pools } = layOver(withPool('Compressed Class Space', { used: 0 }), live, X64);
   expect([...pools.keys()]).toEqual(['Metaspace']);
 });

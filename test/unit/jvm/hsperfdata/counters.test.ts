@@ -28,11 +28,11 @@ describe.each(SAMPLES)('%s', (sample) => {
   it('has every counter that jcmd printed, with the same value', () => {
     const layout = parseLayout(file);
     if (layout.kind !== 'layout') throw new Error(layout.kind);
-    const textOf = ({ type, dataOffset, dataBytes }: (typeof layout.layout.entries)[number]) =>
+    const textOf = ({ type, dataOffset, dataBytes }: (typeof layout.entries)[number]) =>
       type === 'J'
         ? String(file.readBigInt64LE(dataOffset))
         : `"${file.toString('latin1', dataOffset, dataOffset + dataBytes).replace(/\0.*/s, '')}"`;
-    const all = new Map(layout.layout.entries.map((entry) => [entry.name, textOf(entry)]));
+    const all = new Map(layout.entries.map((entry) => [entry.name, textOf(entry)]));
     const { numbers, texts } = countersOf(file);
     const wanted = [
       ...[...numbers].map(([name, value]) => [name, String(value)]),

@@ -22,7 +22,7 @@ const samples = SAMPLES.map((name) => {
   const result = decodeCounters(bytes);
   if (layout.kind !== 'layout' || result.kind !== 'counters') throw new Error(name);
   const { numbers, texts } = result.counters;
-  const wanted = layout.layout.entries.filter((entry) => numbers.has(entry.name) || texts.has(entry.name));
+  const wanted = layout.entries.filter((entry) => numbers.has(entry.name) || texts.has(entry.name));
   // 1 where a value lies that this program takes its numbers from.
   const isValue = new Uint8Array(bytes.length);
   for (const { dataOffset, dataBytes } of wanted) isValue.fill(1, dataOffset, dataOffset + dataBytes);
