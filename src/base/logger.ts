@@ -52,7 +52,7 @@ export const LOG_METRICS: readonly MetricDescription<Partial<LeveledLogger>>[] =
   counter(
     'd2_sidecar_log_lines_lost_total',
     'Log lines that could not be written: no reader, or a full disk.',
-    ({ lostLines }) => lostLines,
+    'lostLines',
   ),
 ];
 

@@ -19,7 +19,7 @@ export const VERSION_METRICS: readonly MetricDescription<string>[] = [
   info(
     'd2_sidecar_build_info',
     'Version and commit of the sidecar, and version of Node.js.',
-    (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
+    (version: string) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
     'version',
     'build',
     'node',

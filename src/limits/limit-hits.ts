@@ -78,7 +78,7 @@ export const LIMIT_METRICS: readonly MetricDescription<LimitHits>[] = [
   counter(
     'd2_sidecar_limit_hits_total',
     'Requests and connections refused or ended for a limit, by its key.',
-    ({ counts }) => counts,
+    'counts',
     'limit',
   ),
 ];

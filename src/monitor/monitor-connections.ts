@@ -155,10 +155,10 @@ function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket):
 }
 
 export const MONITOR_METRICS: readonly MetricDescription<Pick<MonitorConnections, 'size' | 'overflows'>>[] = [
-  gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', ({ size }) => size),
+  gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', 'size'),
   counter(
     'd2_sidecar_monitor_overflows_total',
     'Connections to the monitoring port closed for too many pipelined requests.',
-    ({ overflows }) => overflows,
+    'overflows',
   ),
 ];

@@ -388,7 +388,7 @@ export class Sidecar {
       certificates: sections,
       files: { ...sections, 'monitor.auth': access },
       otlp: this.#otlp,
-      accessLog: accessLog.isOn ? accessLog : undefined,
+      accessLog: accessLog.numbers,
       jvmSource: jvm,
       diagnosis: this.#diagnosis,
       version: this.monitored.sidecar.version,

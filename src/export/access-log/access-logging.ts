@@ -16,7 +16,7 @@ interface AccessLoggingParts {
 
 /** Turns the access log on or off, or changes its options. Loads its code only when it is on. */
 export class AccessLogging {
-  /** Counters for /metrics. They survive turning the access log off and on; all are zero if it was never on. */
+  /** They survive turning the access log off and on; all are zero if it was never on. */
   readonly counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
   readonly #parts: AccessLoggingParts;
   #log: AccessLog | undefined;
@@ -33,12 +33,9 @@ export class AccessLogging {
     this.#parts = parts;
   }
 
-  get isOn(): boolean {
-    return this.#log !== undefined;
-  }
-
-  get waitingBytes(): number {
-    return this.#log?.file.waitingBytes ?? 0;
+  /** For /metrics; undefined while it is off. */
+  get numbers() {
+    return this.#log && { ...this.counts, waitingBytes: this.#log.file.waitingBytes };
   }
 
   /** Call it after the file has been moved away, e.g. by logrotate. */
@@ -76,27 +73,10 @@ export class AccessLogging {
   }
 }
 
-/** Read only while the access log is on. */
-export const ACCESS_LOG_METRICS: readonly MetricDescription<Pick<AccessLogging, 'counts' | 'waitingBytes'>>[] = [
-  counter('d2_sidecar_access_log_lines_total', 'Lines written to the access log.', ({ counts }) => counts.written),
-  counter(
-    'd2_sidecar_access_log_lost_lines_total',
-    'Lost lines: unwritable file, or slow reader.',
-    ({ counts }) => counts.lost,
-  ),
-  counter(
-    'd2_sidecar_access_log_failures_total',
-    'Failures to open, write or rename the access log.',
-    ({ counts }) => counts.failures,
-  ),
-  counter(
-    'd2_sidecar_access_log_rotations_total',
-    'Rotations of the access log by size.',
-    ({ counts }) => counts.rotations,
-  ),
-  gauge(
-    'd2_sidecar_access_log_waiting_bytes',
-    'Bytes that wait to be written to the access log.',
-    ({ waitingBytes }) => waitingBytes,
-  ),
+export const ACCESS_LOG_METRICS: readonly MetricDescription<NonNullable<AccessLogging['numbers']>>[] = [
+  counter('d2_sidecar_access_log_lines_total', 'Lines written to the access log.', 'written'),
+  counter('d2_sidecar_access_log_lost_lines_total', 'Lost lines: unwritable file, or slow reader.', 'lost'),
+  counter('d2_sidecar_access_log_failures_total', 'Failures to open, write or rename the access log.', 'failures'),
+  counter('d2_sidecar_access_log_rotations_total', 'Rotations of the access log by size.', 'rotations'),
+  gauge('d2_sidecar_access_log_waiting_bytes', 'Bytes that wait to be written to the access log.', 'waitingBytes'),
 ];

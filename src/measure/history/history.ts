@@ -210,9 +210,5 @@ export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedM
     'Minutes that were dropped before an hour was over, because all together had no room.',
     ({ minutes }) => minutes.dropped,
   ),
-  counter(
-    'd2_sidecar_history_marks_dropped_total',
-    'Marks of the live page evicted by later ones.',
-    ({ droppedMarks }) => droppedMarks,
-  ),
+  counter('d2_sidecar_history_marks_dropped_total', 'Marks of the live page evicted by later ones.', 'droppedMarks'),
 ];

@@ -179,25 +179,17 @@ function known({ name, role }: Reader): Verdict {
 }
 
 export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>[] = [
-  counter(
-    'd2_sidecar_monitor_wrong_credentials_total',
-    'Wrong credentials on the monitoring port.',
-    ({ wrong }) => wrong,
-  ),
-  counter(
-    'd2_sidecar_monitor_limited_requests_total',
-    'Requests on the monitoring port answered with 429.',
-    ({ limited }) => limited,
-  ),
+  counter('d2_sidecar_monitor_wrong_credentials_total', 'Wrong credentials on the monitoring port.', 'wrong'),
+  counter('d2_sidecar_monitor_limited_requests_total', 'Requests on the monitoring port answered with 429.', 'limited'),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
     'Requests on the monitoring port whose password was not verified, since too many were waiting.',
-    ({ unchecked }) => unchecked,
+    'unchecked',
   ),
   counter(
     'd2_sidecar_monitor_forgotten_addresses_total',
     'Addresses with wrong credentials evicted by others.',
-    ({ forgotten }) => forgotten,
+    'forgotten',
   ),
 ];
 

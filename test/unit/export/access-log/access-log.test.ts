@@ -72,13 +72,13 @@ it('the access log has the configured share of the calls', async () => {
 
 it('the access log applies another configuration, observes no call while it is off, and can be turned on again', async () => {
   const { traffic, logging, config } = await started({ file: undefined });
-  expect([logging.isOn, traffic.recorder.observers.isWanted]).toEqual([false, false]);
+  expect([logging.numbers, traffic.recorder.observers.isWanted]).toEqual([undefined, false]);
   (await logging.prepareReload({ ...config, file: at('access.log') }))();
   traffic.send({ line: RPC });
   (await logging.prepareReload({ ...config, file: at('access.log'), others: true, users: false }))();
   traffic.send({ line: 'GET /page' });
   (await logging.prepareReload({ ...config, file: undefined }))();
-  expect(logging.isOn).toBe(false);
+  expect(logging.numbers).toBeUndefined();
   expect(traffic.recorder.observers.isWanted).toBe(false);
   traffic.send({ line: RPC });
   (await logging.prepareReload({ ...config, file: at('again.log') }))();
