@@ -31,12 +31,9 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
       : createKeyFileReader({ key, file: passwordFile, maxBytes: MAX_PASSWORD_BYTES, logger, createError }, (bytes) =>
           decodeText(bytes).replace(/\r?\n$/, ''),
         );
-  const readAuthorities =
-    caFile === undefined
-      ? undefined
-      : createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
+  const readAuthorities = createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
   const open = async () => {
-    const ca = (await readAuthorities?.())?.pem;
+    const ca = (await readAuthorities())?.pem;
     const pass = await readPassword?.();
     return createTransport({
       ...{ host, port, secure: isTls },
@@ -48,17 +45,16 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
       ...{ disableFileAccess: true, disableUrlAccess: true },
     });
   };
-  const using = async <T>(signal: AbortSignal, use: (transport: Awaited<ReturnType<typeof open>>) => Promise<T>) => {
+  type Transport = Awaited<ReturnType<typeof open>>;
+  const using = async (signal: AbortSignal, use: (transport: Transport) => Promise<string>) => {
     const transport = await open();
-    const close = () => transport.close();
-    signal.addEventListener('abort', close, { once: true });
+    signal.addEventListener('abort', () => transport.close(), { once: true });
     try {
       return await use(transport);
     } catch (cause) {
       throw describeMailFailure(cause);
     } finally {
-      signal.removeEventListener('abort', close);
-      close();
+      transport.close();
     }
   };
   return {

@@ -32,11 +32,8 @@ export function createWebhook(config: WebhookConfig, logger: Logger): Channel | 
   const readUrl =
     urlFile === undefined ? async () => url ?? '' : createUrlReader(readText('urlFile', urlFile, MAX_URL_BYTES));
   const readSecret = secretFile === undefined ? undefined : readText('secretFile', secretFile, MAX_SECRET_BYTES);
-  const readAuthorities =
-    caFile === undefined
-      ? undefined
-      : createAuthoritiesReader({ key: 'alerts.webhook.caFile', file: caFile, createError });
-  const findPlace = async () => ({ url: await readUrl(), ca: (await readAuthorities?.())?.pem });
+  const readAuthorities = createAuthoritiesReader({ key: 'alerts.webhook.caFile', file: caFile, createError });
+  const findPlace = async () => ({ url: await readUrl(), ca: (await readAuthorities())?.pem });
   return {
     name: 'webhook',
     send: async (message, signal) => {

@@ -51,15 +51,14 @@ export class Receiver {
   readonly url: string;
   readonly timeoutMs: number;
   readonly agent: http.Agent | https.Agent;
-  readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
+  readonly #readAuthorities: () => Promise<Authorities | undefined>;
   readonly #fields: FieldsReader;
 
   constructor(signal: Signal, options: ReceiverOptions) {
     const { endpoint, caFile, timeoutMs } = options.config;
     this.url = `${endpoint}/v1/${signal}`;
     this.timeoutMs = timeoutMs;
-    if (caFile !== undefined)
-      this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
+    this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
     this.#fields = createFieldsReader(options);
     const agentOptions = {
       keepAlive: true,
@@ -73,7 +72,7 @@ export class Receiver {
 
   /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
   async headers(): Promise<Record<string, string>> {
-    const authorities = await this.#readAuthorities?.();
+    const authorities = await this.#readAuthorities();
     // The agent pools connections by `ca`: after a change it uses none of the old ones.
     if (authorities !== undefined && this.agent instanceof https.Agent)
       Object.assign(this.agent.options, { ca: authorities.pem, secureContext: authorities.secureContext });
