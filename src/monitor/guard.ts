@@ -3,6 +3,7 @@
  * needs, in this order. Routes without a role need `sessions`, the highest one.
  */
 
+import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
@@ -64,23 +65,16 @@ export class Guard {
    * parse. Throws Problem: 400, 401, 403, 405, 413, 421, 429, 503.
    */
   async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
-    checkMethod(request);
+    // The first check, so that the answer is the same for every client and path.
+    if (!METHODS.has(request.method)) throw methodNotAllowed();
     checkSize(request);
     // A probe may use any host name, and a refusal would restart the application. Open routes only say that the sidecar
     // runs.
     if (needed === 'open') return EVERYBODY;
-    this.#checkHost(request);
+    this.#options.hosts().check(request.raw);
     const reader = await this.#identify(request);
     checkRole(reader, needed, request);
     return reader;
-  }
-
-  #checkHost(request: FastifyRequest): void {
-    const verdict = this.#options.hosts().verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
-    if (verdict === 'ours') return;
-    if (verdict === 'unreadable') throw new Problem(400, 'The host cannot be read.');
-    const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
-    throw new Problem(421, detail);
   }
 
   async #identify(request: FastifyRequest): Promise<Reader> {
@@ -102,12 +96,6 @@ export class Guard {
 /** A path that does not exist needs any role: a reader may learn that it does not. */
 export function neededFor(request: FastifyRequest): Role | 'open' {
   return request.is404 ? 'metrics' : (request.routeOptions.config.access ?? 'sessions');
-}
-
-/** The first check, so that the answer is the same for every client and path. */
-function checkMethod({ method }: FastifyRequest): void {
-  if (METHODS.has(method)) return;
-  throw methodNotAllowed();
 }
 
 export function methodNotAllowed(): Problem {
@@ -150,8 +138,6 @@ function createUnauthorized(access: AccessControl, detail: string): Problem {
   return new Problem(401, detail, { fields: { 'www-authenticate': challenges } });
 }
 
-type HostVerdict = 'ours' | 'foreign' | 'unreadable';
-
 /**
  * Whether a request is meant for this server. With DNS rebinding, another site's page makes its own host name resolve
  * to our address, and then reads our answers. The Host field reveals that name. Such a page cannot use an address,
@@ -166,16 +152,16 @@ export class HostCheck {
   }
 
   /**
-   * `target` is the unparsed request target, `hosts` all Host fields. An absolute target wins over the field (RFC 9112
-   * §3.2.2). A request without either (HTTP/1.0) is accepted: no browser sends it.
+   * An absolute target wins over the Host field (RFC 9112 §3.2.2). A request without either (HTTP/1.0) is accepted: no
+   * browser sends it. Throws Problem: 400, 421.
    */
-  verdict(target: string, hosts: readonly string[]): HostVerdict {
-    if (hosts.length > 1) return 'unreadable';
-    const written = target.startsWith('/') ? hosts[0] : authorityOf(target);
-    if (written === undefined) return 'ours';
-    const host = hostOf(written);
-    if (host === undefined) return 'unreadable';
-    return net.isIP(host) !== 0 || this.#names.has(normalizeHost(host)) ? 'ours' : 'foreign';
+  check({ url = '', headersDistinct: { host: hosts = [] } }: Pick<IncomingMessage, 'url' | 'headersDistinct'>): void {
+    const written = url.startsWith('/') ? hosts[0] : authorityOf(url);
+    const host = hostOf(written ?? 'localhost');
+    if (hosts.length > 1 || host === undefined) throw new Problem(400, 'The host cannot be read.');
+    if (net.isIP(host) !== 0 || this.#names.has(normalizeHost(host))) return;
+    const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
+    throw new Problem(421, detail);
   }
 }
 

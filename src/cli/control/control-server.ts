@@ -26,15 +26,16 @@
  */
 import { once } from 'node:events';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import path from 'node:path';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import { describeErrno, SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { Problem } from '../../base/problem.ts';
 import { sanitizeText } from '../../base/shown-text.ts';
 import { NO_SCHEMAS } from '../../monitor/monitor.ts';
+import { sendProblem } from '../../monitor/send.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { ControlError, type ControlStatus, type ReloadAnswer, SERVER_NAME } from './protocol.ts';
 import { makePrivateFolder, removeStale } from './socket-folder.ts';
@@ -176,25 +177,21 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   app.get('/threads', async () => await sidecar.dumpThreads());
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
   app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) => sidecar.summarize(Number(query.seconds)));
-  app.post<{ Querystring: { text: string } }>('/note', async ({ query }) => {
-    sidecar.history.mark('note', sanitizeText(query.text));
-    return target.status();
-  });
-  app.post<{ Querystring: { file: string } }>('/history/backup', async ({ query, raw }) => {
+  /** Answers with the status afterwards. */
+  const addCommand = (path: string, act: (query: Partial<Record<string, string>>, raw: IncomingMessage) => unknown) =>
+    app.post<{ Querystring: Partial<Record<string, string>> }>(path, async ({ query, raw }) => {
+      await act(query, raw);
+      return target.status();
+    });
+  addCommand('/note', ({ text = '' }) => sidecar.history.mark('note', sanitizeText(text)));
+  addCommand('/history/backup', async ({ file = '' }, { socket }) => {
     // Some gigabytes take longer than other answers.
-    raw.socket.setTimeout(0);
-    await sidecar.archive.backUp(query.file);
-    return target.status();
+    socket.setTimeout(0);
+    await sidecar.archive.backUp(file);
   });
   app.post('/alerts/test', async () => await sidecar.alerts.test());
-  app.post<{ Querystring: { ms: string; text: string } }>('/alerts/silence', async ({ query }) => {
-    await sidecar.alerts.silence(Number(query.ms), sanitizeText(query.text));
-    return target.status();
-  });
-  app.post('/drain', async () => {
-    target.drain();
-    return target.status();
-  });
+  addCommand('/alerts/silence', ({ ms, text = '' }) => sidecar.alerts.silence(Number(ms), sanitizeText(text)));
+  addCommand('/drain', () => target.drain());
   app.post('/reload', async () => ({ reload: await target.reload(), status: target.status() }));
   app.post('/shutdown', async ({ raw }, reply) => {
     raw.socket.setTimeout(0);
@@ -203,8 +200,4 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
     reply.raw.write(JSON.stringify(target.status()));
     target.shutdown();
   });
-}
-
-function sendProblem(reply: FastifyReply, { status, body }: Problem): FastifyReply {
-  return reply.code(status).type('application/problem+json').send(body);
 }

@@ -14,7 +14,7 @@ import { createDecoy, hashToken, isPassword, type PasswordHash } from './passwor
 import { type Credential, parseAuthorization } from './presented.ts';
 import type { Reader } from './reader.ts';
 
-export interface Presented {
+interface Presented {
   readonly authorization: string | undefined;
   /** The peer address of the connection, e.g. `127.0.0.1`; never from a header field, which any client can forge. */
   readonly address: string;
@@ -209,21 +209,17 @@ type Waiting = (isNext: boolean) => void;
 class VerificationQueue {
   readonly #preferred: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  #isBusy = false;
-
-  get isBusy(): boolean {
-    return this.#isBusy;
-  }
+  isBusy = false;
 
   /** Runs `work` when it is its turn. The outcome is undefined after an eviction. */
   async run<T>(work: () => Promise<T>, isPreferred = false): Promise<T | undefined> {
-    if (this.#isBusy && !(await this.#wait(isPreferred))) return undefined;
-    this.#isBusy = true;
+    if (this.isBusy && !(await this.#wait(isPreferred))) return undefined;
+    this.isBusy = true;
     try {
       return await work();
     } finally {
       const next = this.#preferred.pop() ?? this.#others.pop();
-      this.#isBusy = next !== undefined;
+      this.isBusy = next !== undefined;
       next?.(true);
     }
   }

@@ -40,36 +40,29 @@ export interface ReportSources {
 
 /** A line of JSON with its line feed, in slices. Cut off without it after 64 MiB, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
-  const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
-  const tables = sources.monitored.createTables(process).filter(({ labels }) => !labels.includes('name'));
-  const pieces = lineOf(reportPieces(sources, { system, process, tables, hasUsers }));
-  const answer = new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
-  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
-  return answer;
-}
-
-interface Readings {
-  readonly system: object;
-  readonly process: object;
-  /** The tables of bounded length. */
-  readonly tables: readonly Table[];
-  readonly hasUsers: boolean;
-}
-
-function reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
   const { config, monitored, log, clock } = sources;
-  const { sidecar, applications } = monitored;
+  const { sidecar, applications, verdicts } = monitored;
+  const role = hasUsers ? 'sessions' : 'metrics';
+  const [system, reading] = await Promise.all([readSystem(), sidecar.readProcess()]);
+  const tables = monitored.createTables(reading).filter(({ labels }) => !labels.includes('name'));
   const configuration = describeEffective(config);
-  return jsonObject([
+  const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
+  const pieces = jsonObject([
     ['report', json(FORMAT)],
     ['time', json(new Date(clock.epochMs()).toISOString())],
     ['hasUsers', json(hasUsers)],
     ['versions', json({ sidecar: sidecar.version, build: sidecar.build, ...process.versions })],
     ['system', json(system)],
-    ['process', json({ ...reading, ...readNode() })],
+    [
+      'process',
+      json({ ...reading, heapLimitBytes, uptimeSeconds: process.uptime(), userId: platform.userId() ?? null }),
+    ],
     ['configuration', json(hasUsers ? configuration : withoutUsers(configuration))],
     ['state', json(readState(sidecar))],
-    ['verdicts', json(readVerdicts(monitored, hasUsers))],
+    [
+      'verdicts',
+      json(Object.fromEntries(applications.map(({ name }) => [name, selectVerdict(verdicts.of(name), role)]))),
+    ],
     // The last warnings and errors, as logged.
     ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray(log?.lines ?? []))],
     ['jvm', jvmPieces(monitored.jvm, config)],
@@ -80,20 +73,13 @@ function reportPieces(sources: ReportSources, { system, process: reading, tables
     // A segment of a path may name a person.
     ['unclassified', json(hasUsers ? monitored.live.unclassified.readPaths() : [])],
   ]);
+  const answer = new SlicedAnswer(lineOf(pieces), new LoopShare(clock, sources.nextTurn));
+  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
+  return answer;
 }
 
 function json(value: unknown): Pieces {
   return [JSON.stringify(value)];
-}
-
-function readVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
-  const role = hasUsers ? 'sessions' : 'metrics';
-  return Object.fromEntries(applications.map(({ name }) => [name, selectVerdict(verdicts.of(name), role)]));
-}
-
-function readNode(): object {
-  const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
-  return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: platform.userId() ?? null };
 }
 
 function readState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
@@ -154,14 +140,10 @@ function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): P
 function* sessionTexts(entries: Iterable<SessionEntry>, hasUsers: boolean): Generator<string> {
   let count = 0;
   for (const entry of entries) {
-    yield JSON.stringify(hasUsers ? entry : anonymous(entry));
+    yield JSON.stringify(hasUsers ? entry : { ...entry, userName: undefined, remoteAddress: undefined });
     count += 1;
     if (count === MAX_SESSIONS) break;
   }
-}
-
-function anonymous({ userName: _, remoteAddress: __, ...entry }: SessionEntry): object {
-  return entry;
 }
 
 /** Hides the user names, which are in three places of a configuration. */

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { threads } from '../../../src/cli/ask-sidecar.ts';
 import { ControlServer } from '../../../src/cli/control/control-server.ts';
-import { threads } from '../../../src/cli/threads.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { MAIN_PATH, runSidecar } from '../../support/sidecar-process.ts';
 
