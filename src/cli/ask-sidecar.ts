@@ -116,13 +116,7 @@ export const health: Run<'health'> = async ({ flags, monitor, checksReadiness },
   return 0;
 };
 
-interface Answer {
-  readonly who: string;
-  readonly state: string;
-  readonly isReady: boolean;
-}
-
-async function askSocket(socket: string): Promise<Answer> {
+async function askSocket(socket: string) {
   const { status, isReady } = await control.requestHealth(socket);
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
@@ -130,7 +124,7 @@ async function askSocket(socket: string): Promise<Answer> {
   return { who: `d2-sidecar ${pid}`, state: isWaiting ? 'its upstream cannot be reached' : state, isReady };
 }
 
-function askMonitor(address: HostPort, checksReadiness: boolean): Promise<Answer> {
+function askMonitor(address: HostPort, checksReadiness: boolean): ReturnType<typeof askSocket> {
   const who = formatHostPort(address);
   const path = checksReadiness ? '/readyz' : '/livez';
   return new Promise((resolve, reject) => {

@@ -128,7 +128,7 @@ function define<T = object>(
 export function parseCommandLine(argv: readonly string[]): Command {
   const parsed = parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
   const flags = parsed.tokens.filter((token) => token.kind === 'option');
-  for (const { name, rawName } of flags) checkKnown(name, rawName);
+  for (const { name, rawName } of flags) if (!Object.hasOwn(OPTIONS, name)) throw describeUnknownFlag(name, rawName);
   const values = parsed.values as Values;
   const [word, ...rest] = parsed.positionals;
   if (values.help || (!values.version && word === 'help' && rest.length === 0)) return { kind: 'help' };
@@ -141,11 +141,10 @@ export function parseCommandLine(argv: readonly string[]): Command {
   return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
 
-function checkKnown(name: string, written: string): void {
-  if (Object.hasOwn(OPTIONS, name)) return;
+function describeUnknownFlag(name: string, written: string): ConfigError {
   const near = nearest(name, Object.keys(OPTIONS));
   const hint = near === undefined ? '--help lists them all' : `did you mean --${near}?`;
-  throw new ConfigError(`${quote(written)}: unknown flag, ${hint}`);
+  return new ConfigError(`${quote(written)}: unknown flag, ${hint}`);
 }
 
 interface FlagToken {

@@ -1,7 +1,6 @@
 /** The charts of the history on disk: any range, beside another time, and what became slower. */
 import { useCallback, useMemo, useRef } from 'preact/hooks';
-import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import type { ChartSpec } from './chart-specs.ts';
+import { type ChartSpec, COUNTS, RATES, SECONDS } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { Time } from './explanations.tsx';
 import { CsvButton } from './filtered-table.tsx';
@@ -31,8 +30,7 @@ const perMinute = ({ calls }: PastValues, seconds: number) =>
 const CALLS: ChartSpec<PastPoint> = {
   title: 'Calls a minute',
   def: 'past.calls',
-  minTop: 1,
-  format: formatRate,
+  ...RATES,
   lines: [
     { label: 'calls', colour: 'a', isFilled: true, value: ({ now, seconds }) => perMinute(now, seconds) },
     { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before, step }) => perMinute(before, step) },
@@ -42,9 +40,8 @@ const CALLS: ChartSpec<PastPoint> = {
 const DURATIONS: ChartSpec<PastPoint> = {
   title: 'Duration',
   def: 'past.duration',
-  minTop: 0.001,
+  ...SECONDS,
   hasSinglePoints: true,
-  format: formatDuration,
   lines: [
     { label: 'p50', colour: 'a', value: ({ now }) => now.calls?.p50 ?? null },
     { label: 'p95', colour: 'c', value: ({ now }) => now.calls?.p95 ?? null },
@@ -56,8 +53,7 @@ const DURATIONS: ChartSpec<PastPoint> = {
 const ERRORS: ChartSpec<PastPoint> = {
   title: 'Errors',
   def: 'past.errors',
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [
     { label: 'errors', colour: 'c', isFilled: true, value: ({ now }) => now.calls?.errors ?? null },
     { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before.calls?.errors ?? null },
@@ -67,8 +63,7 @@ const ERRORS: ChartSpec<PastPoint> = {
 const SESSIONS: ChartSpec<PastPoint> = {
   title: 'Sessions',
   def: 'past.sessions',
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [
     { label: 'at most', colour: 'b', isFilled: true, value: ({ now }) => now.sessions ?? null },
     { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before.sessions ?? null },

@@ -14,7 +14,6 @@ const NUMBER_PX = 72;
 const ERRORS_PX = 124;
 const TIME_PX = 96;
 const TEXT_PX = 140;
-const SUBSCRIPTIONS_PX = 116;
 
 /** The spark line, with null for the time before the sidecar's start. `seq` is its newest step. */
 export function measuredSteps({ spark }: CallRow, seq: number): readonly (number | null)[] {
@@ -38,10 +37,7 @@ export const CALL_COLUMNS: readonly Column<CallRow>[] = [
 
 export const OBJECT_COLUMNS: readonly Column<RowsOf['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
-  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, {
-    widthPx: SUBSCRIPTIONS_PX,
-    leaves: 2,
-  }),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116, leaves: 2 }),
   number('values', 'Values', 'object.values', formatCount, { leaves: 1 }),
   number('rate', 'Values /s', 'object.rate', formatRate, { widthPx: 92 }),
 ];
@@ -180,7 +176,7 @@ export function createCallerColumns(callers: readonly CallerRow[]): readonly Col
 
 export const OBSERVER_COLUMNS: readonly Column<CallerRow>[] = [
   ...CALLER_COLUMNS,
-  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: SUBSCRIPTIONS_PX }),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116 }),
   number('count', 'Values', 'object.values', formatCount),
 ];
 
@@ -195,10 +191,7 @@ export const SESSION_CALL_COLUMNS: readonly Column<SessionRows['calls'][number]>
 
 export const SESSION_OBJECT_COLUMNS: readonly Column<SessionRows['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
-  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, {
-    widthPx: SUBSCRIPTIONS_PX,
-    leaves: 1,
-  }),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116, leaves: 1 }),
   number('values', 'Values', 'object.values', formatCount),
 ];
 

@@ -32,7 +32,7 @@ interface CountedExporterParts<Items, Response> extends Sending {
 
 export class CountedExporter<Items, Response> {
   readonly #parts: CountedExporterParts<Items, Response>;
-  readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
+  readonly delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
   /** Of the answer that is being read; 0 without a body. The delegate only reports that there was an answer. */
   #rejected = 0;
   #isClosed = false;
@@ -46,7 +46,7 @@ export class CountedExporter<Items, Response> {
       headers: () => receiver.headers(),
       agentFactory: () => receiver.agent,
     };
-    this.#delegate = createOtlpHttpExportDelegate(options, this.#watchedSerializer(), 'otlp', counter, undefined);
+    this.delegate = createOtlpHttpExportDelegate(options, this.#watchedSerializer(), 'otlp', counter, undefined);
   }
 
   /** Calls `onResult` once, within `otlp.timeout`. */
@@ -70,15 +70,7 @@ export class CountedExporter<Items, Response> {
     }, receiver.timeoutMs);
     timer.unref();
     if (this.#isClosed) end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
-    else this.#delegate.export(items, end);
-  }
-
-  async forceFlush(): Promise<void> {
-    await this.#delegate.forceFlush();
-  }
-
-  async shutdown(): Promise<void> {
-    await this.#delegate.shutdown();
+    else this.delegate.export(items, end);
   }
 
   /** Aborts pending requests and sends nothing more. */
