@@ -108,7 +108,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
     return await serve({
       ...{ config, logger, announce, signals: process, sockets },
       manager: env.NOTIFY_SOCKET
-        ? (await import('./cli/service-manager.ts')).ServiceManager.find(env, logger)
+        ? (await import('./cli/service-manager.ts')).findServiceManager(env, logger)
         : undefined,
       createSidecar: (...parts) => Sidecar.create(...parts),
       createReloader: (sidecar, onApplied) => {

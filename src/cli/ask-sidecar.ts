@@ -24,6 +24,7 @@ import { EXIT_FAILED, EXIT_USAGE, type Output } from './output.ts';
 
 /** The same timeout as for the control socket; probes of containers give up earlier. */
 const ANSWER_TIMEOUT_MS = 5_000;
+const BACKUP_TIMEOUT_MS = 600_000;
 const REPORT_MODE = 0o600;
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY;
 /** A JVM that stands still opens its attach socket late. */
@@ -62,14 +63,16 @@ export const testAlerts: Run<'alerts'> = async ({ flags }, env, output) => {
 };
 
 export const silence: Run<'silence'> = async ({ flags, ms, text }, env, output) => {
-  const { pid } = await askSidecar(flags, env, output, (socket) => control.requestSilence(socket, ms, text));
+  const command = `/alerts/silence?ms=${ms}&text=${encodeURIComponent(text)}` as const;
+  const { pid } = await askSidecar(flags, env, output, (socket) => control.requestCommand(socket, command));
   const until = new Date(systemClock.epochMs() + ms).toISOString().slice(0, 16).replace('T', ' ');
   output.out(`d2-sidecar ${pid}: ${ms === 0 ? 'messages are sent again' : `no messages until ${until} UTC`}\n`);
   return 0;
 };
 
 export const note: Run<'note'> = async ({ flags, text }, env, output) => {
-  const { pid } = await askSidecar(flags, env, output, (socket) => control.requestNote(socket, text));
+  const command = `/note?text=${encodeURIComponent(text)}` as const;
+  const { pid } = await askSidecar(flags, env, output, (socket) => control.requestCommand(socket, command));
   output.out(`d2-sidecar ${pid}: noted\n`);
   return 0;
 };
@@ -77,7 +80,8 @@ export const note: Run<'note'> = async ({ flags, text }, env, output) => {
 /** The sidecar writes the file, with the rights of its user. */
 export const backup: Run<'history'> = async ({ flags, file }, env, output) => {
   const target = path.resolve(file);
-  await askSidecar(flags, env, output, (socket) => control.requestBackup(socket, target));
+  const command = `/history/backup?file=${encodeURIComponent(target)}` as const;
+  await askSidecar(flags, env, output, (socket) => control.requestCommand(socket, command, BACKUP_TIMEOUT_MS));
   output.out(`history copied to ${target}\n`);
   return 0;
 };

@@ -53,68 +53,59 @@ const MAX_PATH_BYTES = 103;
 const SOCKET_UMASK = 0o177;
 const SOCKET_MODE = 0o600;
 
-export class ControlServer {
-  readonly path: string;
-  readonly #server: Server;
+export type ControlServer = Awaited<ReturnType<typeof openControlServer>>;
 
-  /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
-  static async open(
-    socketPath: string,
-    target: Controllable,
-    logger: Logger,
-    requestTimeoutMs: number = REQUEST_TIMEOUT_MS,
-    answerTimeoutMs: number = ANSWER_TIMEOUT_MS,
-  ): Promise<ControlServer> {
-    const app = Fastify({
-      bodyLimit: MAX_BODY_BYTES,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: requestTimeoutMs,
-      // Also ends a connection whose client does not read its answer.
-      connectionTimeout: answerTimeoutMs,
-      http: {
-        headersTimeout: requestTimeoutMs,
-        connectionsCheckingInterval: requestTimeoutMs,
-        requireHostHeader: false,
-      },
-      schemaController: NO_SCHEMAS,
-    });
-    addControlRoutes(app, target, logger);
-    await app.ready();
-    const { server } = app;
-    const control = new ControlServer(socketPath, server, logger);
-    try {
-      await (platform.isPipe(socketPath)
-        ? once(server.listen(socketPath), 'listening')
-        : listenPrivately(server, socketPath));
-    } catch (cause) {
-      server.close();
-      if (cause instanceof ControlError) throw cause;
-      throw new ControlError(`${socketPath} cannot be opened: ${describeErrno(cause)}`, cause);
-    }
-    server.on('error', (error) => logger.warn({ reason: describeErrno(error) }, 'control socket failed'));
-    return control;
+/** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
+export async function openControlServer(
+  socketPath: string,
+  target: Controllable,
+  logger: Logger,
+  requestTimeoutMs: number = REQUEST_TIMEOUT_MS,
+  answerTimeoutMs: number = ANSWER_TIMEOUT_MS,
+) {
+  const app = Fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
+    // Also ends a connection whose client does not read its answer.
+    connectionTimeout: answerTimeoutMs,
+    http: {
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: requestTimeoutMs,
+      requireHostHeader: false,
+    },
+    schemaController: NO_SCHEMAS,
+  });
+  addControlRoutes(app, target, logger);
+  await app.ready();
+  const { server } = app;
+  server.unref();
+  server.on('connection', (socket) => socket.unref());
+  server.maxConnections = MAX_CLIENTS;
+  // Logged once: a client that keeps connecting must not fill the log.
+  server.once('drop', () => logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients'));
+  try {
+    await (platform.isPipe(socketPath)
+      ? once(server.listen(socketPath), 'listening')
+      : listenPrivately(server, socketPath));
+  } catch (cause) {
+    server.close();
+    if (cause instanceof ControlError) throw cause;
+    throw new ControlError(`${socketPath} cannot be opened: ${describeErrno(cause)}`, cause);
   }
-
-  private constructor(socketPath: string, server: Server, logger: Logger) {
-    this.path = socketPath;
-    this.#server = server;
-    server.unref();
-    server.on('connection', (socket) => socket.unref());
-    server.maxConnections = MAX_CLIENTS;
-    // Logged once: a client that keeps connecting must not fill the log.
-    server.once('drop', () => logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients'));
-  }
-
+  server.on('error', (error) => logger.warn({ reason: describeErrno(error) }, 'control socket failed'));
   /** Stops accepting requests and removes the socket. Clients of `shutdown` stay connected until the process ends. */
-  close(): void {
-    if (isBeside(this.path)) rmSync(this.path, { force: true });
-    this.#server.close();
-  }
-
-  destroy(): void {
-    this.close();
-    this.#server.closeAllConnections();
-  }
+  const close = (): void => {
+    if (isBeside(socketPath)) rmSync(socketPath, { force: true });
+    server.close();
+  };
+  return {
+    ...{ path: socketPath, close },
+    destroy(): void {
+      close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 /** Makes a socket file that only this user can open, in a folder that only this user can change. */

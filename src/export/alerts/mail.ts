@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer';
+import { createTransport, type Transporter } from 'nodemailer';
 import { formatCount } from '../../base/figures.ts';
 import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -32,10 +32,10 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
           decodeText(bytes).replace(/\r?\n$/, ''),
         );
   const readAuthorities = createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
-  const open = async () => {
+  const using = async (signal: AbortSignal, use: (transport: Transporter) => Promise<string>) => {
     const ca = (await readAuthorities())?.pem;
     const pass = await readPassword?.();
-    return createTransport({
+    const transport = createTransport({
       ...{ host, port, secure: isTls },
       // A password never goes over the network without TLS.
       requireTLS: !isTls && user !== undefined && !isLoopback(host),
@@ -44,10 +44,6 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
       ...{ connectionTimeout: CONNECT_MS, greetingTimeout: ANSWER_MS, socketTimeout: ANSWER_MS },
       ...{ disableFileAccess: true, disableUrlAccess: true },
     });
-  };
-  type Transport = Awaited<ReturnType<typeof open>>;
-  const using = async (signal: AbortSignal, use: (transport: Transport) => Promise<string>) => {
-    const transport = await open();
     signal.addEventListener('abort', () => transport.close(), { once: true });
     try {
       return await use(transport);
@@ -61,7 +57,7 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
     name: 'mail',
     send: (message, signal) =>
       using(signal, async (transport) => {
-        const { rejected } = await transport.sendMail({ from, to: [...to], ...compose(message, from ?? '') });
+        const { rejected = [] } = await transport.sendMail({ from, to: [...to], ...compose(message, from ?? '') });
         // The others have it: a repetition would send it to them again.
         if (rejected.length === 0)
           return `accepted for ${formatCount(to.length)} of ${formatCount(to.length)} addresses`;

@@ -128,14 +128,10 @@ export class CodedAnswerError extends SidecarError {
   }
 }
 
-interface RequestingAgent {
-  /** Undocumented; http calls it for each request, after the request has got its listeners. */
-  addRequest(request: http.ClientRequest, ...rest: unknown[]): void;
-}
-
 /** OpenTelemetry's transport does not show the answer's fields, so the agent looks at them first. */
 function refuseCodedAnswers(agent: http.Agent): void {
-  const requesting = agent as unknown as RequestingAgent;
+  // Undocumented; http calls it for each request, after the request has got its listeners.
+  const requesting = agent as unknown as { addRequest(request: http.ClientRequest, ...rest: unknown[]): void };
   const addRequest = requesting.addRequest.bind(agent);
   requesting.addRequest = (request, ...rest) => {
     const listeners = request.listeners('response') as ((response: http.IncomingMessage) => void)[];

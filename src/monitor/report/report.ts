@@ -6,6 +6,7 @@
 
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
+import path from 'node:path';
 import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
 import type { LogRing } from '../../base/logger.ts';
@@ -166,18 +167,9 @@ function* lineOf(pieces: Pieces): Generator<string> {
 }
 
 /** Files of version 2, then of version 1. */
-const CGROUP_FILES: readonly (readonly [name: string, path: string])[] = [
-  ['memory.max', 'memory.max'],
-  ['memory.high', 'memory.high'],
-  ['memory.current', 'memory.current'],
-  ['memory.events', 'memory.events'],
-  ['cpu.max', 'cpu.max'],
-  ['cpu.stat', 'cpu.stat'],
-  ['pids.max', 'pids.max'],
-  ['memory.limit_in_bytes', 'memory/memory.limit_in_bytes'],
-  ['memory.usage_in_bytes', 'memory/memory.usage_in_bytes'],
-  ['cpu.cfs_quota_us', 'cpu/cpu.cfs_quota_us'],
-  ['cpu.cfs_period_us', 'cpu/cpu.cfs_period_us'],
+const CGROUP_FILES = [
+  ...['memory.max', 'memory.high', 'memory.current', 'memory.events', 'cpu.max', 'cpu.stat', 'pids.max'],
+  ...['memory/memory.limit_in_bytes', 'memory/memory.usage_in_bytes', 'cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us'],
 ];
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const MAX_TEXT_CHARS = 1_000;
@@ -209,16 +201,16 @@ async function readCgroup(): Promise<Record<string, string>> {
   // In a container the process sees its own group as the root; outside, its group is below the root.
   const own = /^0::(\/.*)$/m.exec((await readText(`${platform.procPath}/self/cgroup`)) ?? '')?.[1] ?? '';
   const found: Record<string, string> = {};
-  for (const [name, path] of CGROUP_FILES) {
-    const text = (await readText(`${CGROUP_ROOT}${own}/${path}`)) ?? (await readText(`${CGROUP_ROOT}/${path}`));
-    if (text !== undefined) found[name] = text.trim().slice(0, MAX_TEXT_CHARS);
+  for (const file of CGROUP_FILES) {
+    const text = (await readText(`${CGROUP_ROOT}${own}/${file}`)) ?? (await readText(`${CGROUP_ROOT}/${file}`));
+    if (text !== undefined) found[path.basename(file)] = text.trim().slice(0, MAX_TEXT_CHARS);
   }
   return found;
 }
 
-async function readText(path: string): Promise<string | undefined> {
+async function readText(file: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(file, 'utf8');
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { threads } from '../../../src/cli/ask-sidecar.ts';
-import { ControlServer } from '../../../src/cli/control/control-server.ts';
+import { openControlServer } from '../../../src/cli/control/control-server.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { MAIN_PATH, runSidecar } from '../../support/sidecar-process.ts';
 
@@ -64,7 +64,7 @@ describe('d2-sidecar threads', () => {
       'JNI global refs: 4, weak refs: 0\n\n',
     ].join('\n');
     const target = Object.assign(new NotingTarget(), { dumpThreads: () => Promise.resolve(dump) });
-    const server = await ControlServer.open(stand.at('a.sock'), target, stand.log.logger);
+    const server = await openControlServer(stand.at('a.sock'), target, stand.log.logger);
     try {
       const output = new Printed();
       await threads({ kind: 'threads', flags: { control: stand.at('a.sock') } } as never, {}, output);

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { Receiver } from '../../../src/export/otlp/receiver.ts';
 import { HttpSource } from '../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../src/jvm/http/jolokia.ts';
-import { HostCheck } from '../../../src/monitor/guard.ts';
+import { createHostCheck } from '../../../src/monitor/guard.ts';
 import { UpstreamTls } from '../../../src/proxy/upstream/upstream-tls.ts';
 import { certificateName, indicatedName } from '../../../src/tls/policy.ts';
 import { listening } from '../../support/net.ts';
@@ -96,8 +96,8 @@ it('names lose one dot, and addresses in brackets are addresses', () => {
 });
 
 it('the monitoring port takes its names with and without the dot', () => {
-  const check = new HostCheck(['plant.example.', 'other.example']);
+  const check = createHostCheck(['plant.example.', 'other.example']);
   for (const host of ['plant.example', 'plant.example.:9280', 'other.example.', 'localhost.']) {
-    expect(check.check({ url: '/', headersDistinct: { host: [host] } })).toBeUndefined();
+    expect(check({ url: '/', headersDistinct: { host: [host] } })).toBeUndefined();
   }
 });
