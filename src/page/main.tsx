@@ -6,7 +6,7 @@ import { render } from 'preact';
 import { Api, type Credential } from './api.ts';
 import { App } from './app.tsx';
 import { createInitialState, Store } from './page-state.ts';
-import { PastLoader } from './past-loader.ts';
+import { startPastLoader } from './past-loader.ts';
 import { Poller } from './poller.ts';
 import { formatRoute, keepRange, parseRoute } from './route.ts';
 
@@ -30,5 +30,5 @@ function useCredential(credential: Credential): void {
 
 const root = document.getElementById('page');
 if (root !== null) render(<App store={store} onCredential={useCredential} />, root);
-new PastLoader(api, store).start();
+startPastLoader(api, store);
 poller.start();

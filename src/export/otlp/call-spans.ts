@@ -25,7 +25,7 @@ import {
   toEpochMs,
 } from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { type CountedExporter, createExporter, type Sending } from './counted-exporter.ts';
 import { escapeHalfPairs, type Origin, toHrTime } from './metric-data.ts';
 import type { SignalNumbers } from './signal-numbers.ts';
 
@@ -47,12 +47,10 @@ export class CallSpans implements CallObserver {
   readonly wantsBytes = false;
   readonly wantsOthers = false;
   readonly #parts: CallSpansParts;
-  readonly #random: () => number;
   readonly #ids = new RandomIdGenerator();
 
   constructor(parts: CallSpansParts) {
     this.#parts = parts;
-    this.#random = parts.random ?? Math.random;
   }
 
   /** The `traceparent` of the call's span; undefined without a span, or while that is undecided. */
@@ -76,7 +74,8 @@ export class CallSpans implements CallObserver {
 
   #isSampled(parent: SpanContext | undefined): boolean {
     if (parent !== undefined) return (parent.traceFlags & TraceFlags.SAMPLED) !== 0;
-    return this.#random() < this.#parts.sampleRatio;
+    const { random = Math.random, sampleRatio } = this.#parts;
+    return random() < sampleRatio;
   }
 
   #createContext(parent: SpanContext | undefined): SpanContext {
@@ -155,7 +154,7 @@ export class SpanPush implements SpanExporter {
 
   constructor({ receiver, numbers, userAgent, clock, delayMs = DELAY_MS }: Sending & { readonly delayMs?: number }) {
     this.#numbers = numbers;
-    this.exporter = new CountedExporter({
+    this.exporter = createExporter({
       ...{ receiver, numbers, userAgent, clock },
       // A flush sends the whole queue at once.
       concurrencyLimit: MAX_WAITING_SPANS / SPANS_PER_REQUEST + 1,

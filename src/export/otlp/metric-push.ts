@@ -17,7 +17,7 @@ import {
 import type { Family } from '../../base/metric-description.ts';
 import { LoopShare, type NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { type CountedExporter, createExporter, type Sending } from './counted-exporter.ts';
 import { collectMetrics, type Origin, toHrTime } from './metric-data.ts';
 
 interface MetricPushParts extends Sending, Origin {
@@ -43,7 +43,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     const { receiver, numbers, userAgent, clock, intervalMs, nextTurn } = parts;
     this.#parts = parts;
     this.#share = new LoopShare(clock, nextTurn);
-    this.#exporter = new CountedExporter({
+    this.#exporter = createExporter({
       ...{ receiver, numbers, userAgent, clock, concurrencyLimit: 2 },
       serializer: ProtobufMetricsSerializer,
       counter: MetricsExporterMetricsHelper,

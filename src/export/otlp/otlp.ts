@@ -17,7 +17,7 @@ import type { NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
 import { CallSpans, SpanPush } from './call-spans.ts';
 import { MetricPush } from './metric-push.ts';
-import { Receiver } from './receiver.ts';
+import { createReceiver, type Receiver } from './receiver.ts';
 import { type OtlpNumbers, type Signal, SignalNumbers } from './signal-numbers.ts';
 
 export interface OtlpParts {
@@ -103,7 +103,7 @@ export class Otlp implements OtlpNumbers {
     if (endpoint === undefined) throw new TypeError('otlp.endpoint must be checked first');
     const numbers = new SignalNumbers(signal, logger);
     this.signals.set(signal, numbers);
-    return { numbers, receiver: new Receiver(signal, { config: { ...config.otlp, endpoint }, env, logger }) };
+    return { numbers, receiver: createReceiver(signal, { config: { ...config.otlp, endpoint }, env, logger }) };
   }
 }
 

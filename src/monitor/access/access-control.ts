@@ -80,7 +80,11 @@ export class AccessControl {
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
-    if (credential === undefined) return this.#checkCertificate(certificateName);
+    if (credential === undefined) {
+      // The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none.
+      const entry = this.#list.certificates.get(certificateName ?? '');
+      return entry === undefined ? { kind: 'missing' } : known(entry);
+    }
     const key = addressKeyOf(address);
     const verdict =
       credential.kind === 'token'
@@ -94,12 +98,6 @@ export class AccessControl {
     if (verdict.kind === 'wrong') this.#counts.wrong++;
     if (verdict.kind === 'unverified') this.#counts.unchecked++;
     if (verdict.kind === 'unverified' || (verdict.kind === 'wrong' && verdict.retryAfterS > 0)) this.#counts.limited++;
-  }
-
-  /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
-  #checkCertificate(name: string | undefined): Verdict {
-    const entry = name === undefined ? undefined : this.#list.certificates.get(name);
-    return entry === undefined ? { kind: 'missing' } : known(entry);
   }
 
   /** `retryAfterS` is the value before this failure was counted. */

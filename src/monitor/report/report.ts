@@ -69,7 +69,8 @@ export async function createReport(sources: ReportSources, hasUsers: boolean): P
     ['jvm', jvmPieces(monitored.jvm, config)],
     // What `/metrics` shows, without the tables of single names, which are in the statistics.
     ['metrics', jsonObject(tables.map((table) => [table.name, jsonArray(sampleTexts(table))]))],
-    ['statistics', jsonObject(applications.map((one) => [one.name, statisticsPieces(one, config)]))],
+    // As the endpoint `metrics/d2` answers.
+    ['statistics', jsonObject(applications.map((one) => [one.name, metricsPieces(selectAll(one), config.metrics)]))],
     ['sessions', jsonObject(applications.map((one) => [one.name, sessionPieces(one, hasUsers)]))],
     // A segment of a path may name a person.
     ['unclassified', json(hasUsers ? monitored.live.unclassified.readPaths() : [])],
@@ -126,10 +127,8 @@ function formatSample(labels: readonly string[], { labels: values, value }: Samp
   return JSON.stringify({ ...named, sum: sumSeconds, bounds, cumulative: value.cumulative() });
 }
 
-/** As the endpoint `metrics/d2` answers. */
-function statisticsPieces({ statistics, sessions }: MonitoredApplication, { metrics }: Config): Pieces {
-  const { rpc, sba, object } = statistics;
-  return metricsPieces([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
+function selectAll({ sessions, statistics: { rpc, sba, object } }: MonitoredApplication): readonly MetricSet[] {
+  return [sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()];
 }
 
 function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): Pieces {

@@ -5,7 +5,7 @@ import https from 'node:https';
 import tls from 'node:tls';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { Receiver } from '../../../src/export/otlp/receiver.ts';
+import { createReceiver } from '../../../src/export/otlp/receiver.ts';
 import { HttpSource } from '../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../src/jvm/http/jolokia.ts';
 import { createHostCheck } from '../../../src/monitor/guard.ts';
@@ -65,7 +65,7 @@ async function dialJvm(host: string, serverName?: string): Promise<void> {
 
 async function dialReceiver(host: string): Promise<void> {
   const config = { endpoint: `https://${host}:${port}`, caFile: authority.certFile, timeoutMs: 5_000 };
-  const receiver = new Receiver('metrics', { config: config as never, env: {}, logger });
+  const receiver = createReceiver('metrics', { config: config as never, env: {}, logger });
   await receiver.headers();
   const request = https.get(receiver.url, { agent: receiver.agent as https.Agent });
   const [answer] = await once(request, 'response');

@@ -3,7 +3,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/call-spans.ts';
-import { Receiver } from '../../../../src/export/otlp/receiver.ts';
+import { createReceiver } from '../../../../src/export/otlp/receiver.ts';
 import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
 import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createLineLogger, otlpConfig } from './stand.ts';
@@ -16,7 +16,7 @@ beforeEach(async () => {
   const logger = createLineLogger();
   numbers = new SignalNumbers('traces', logger);
   const config = { ...otlpConfig({ timeoutMs: 5_000 }), endpoint: receiver.endpoint };
-  const to = new Receiver('traces', { config, env: {}, logger });
+  const to = createReceiver('traces', { config, env: {}, logger });
   push = new SpanPush({ receiver: to, numbers, clock: systemClock, userAgent: 'd2-sidecar/1', delayMs: 5 });
 });
 afterEach(async () => {
