@@ -62,12 +62,12 @@ const COMMANDS: {
   },
   learn: ({ flags, minutes }, env) => startLearning(flags, minutes, env),
   demo: async () => (await import('./demo/demo.ts')).runDemo(),
-  health: async (command, env) => (await import('./cli/health.ts')).health(command, env, processOutput),
+  health: async (command, env) => (await import('./cli/ask-sidecar.ts')).health(command, env, processOutput),
   drain: async (command, env) => (await import('./cli/drain.ts')).drain(command, env, processOutput),
   reload: async (command, env) => (await import('./cli/ask-sidecar.ts')).reload(command, env, processOutput),
-  report: async (command, env) => (await import('./cli/report.ts')).report(command, env, processOutput),
+  report: async (command, env) => (await import('./cli/ask-sidecar.ts')).report(command, env, processOutput),
   shutdown: async (command, env) => (await import('./cli/drain.ts')).shutdown(command, env, processOutput),
-  threads: async (command, env) => (await import('./cli/threads.ts')).threads(command, env, processOutput),
+  threads: async (command, env) => (await import('./cli/ask-sidecar.ts')).threads(command, env, processOutput),
   top: async (command, env) => (await import('./cli/top.ts')).top(command, env, terminalOutput, process),
   verdict: async (command, env) => (await import('./cli/top.ts')).verdict(command, env, processOutput),
   note: async (command, env) => (await import('./cli/ask-sidecar.ts')).note(command, env, processOutput),
@@ -108,7 +108,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
     return await serve({
       ...{ config, logger, announce, signals: process, sockets },
       manager: env.NOTIFY_SOCKET
-        ? (await import('./cli/service-manager.ts')).ServiceManager.find(env, logger)
+        ? (await import('./cli/service-manager.ts')).findServiceManager(env, logger)
         : undefined,
       createSidecar: (...parts) => Sidecar.create(...parts),
       createReloader: (sidecar, onApplied) => {

@@ -49,11 +49,7 @@ export function standardError(): LogOutput {
 }
 
 export const LOG_METRICS: readonly MetricDescription<Partial<LeveledLogger>>[] = [
-  counter(
-    'd2_sidecar_log_lines_lost_total',
-    'Log lines lost: no reader, or a full disk.',
-    ({ lostLines }) => lostLines,
-  ),
+  counter('d2_sidecar_log_lines_lost_total', 'Log lines lost: no reader, or a full disk.', 'lostLines'),
 ];
 
 const MAX_LINES = 200;

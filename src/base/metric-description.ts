@@ -66,12 +66,15 @@ export interface MetricDescription<Source> extends Family {
   readonly read: (source: Source) => MetricValues;
 }
 
+/** `read`: the name of a member suffices. */
 type Describe = <Source>(
   name: string,
   help: string,
-  read: (source: Source) => MetricValues,
+  read: KeyFor<Source> | MetricDescription<Source>['read'],
   ...labels: string[]
 ) => MetricDescription<Source>;
+
+type KeyFor<Source> = { [Key in keyof Source]: Source[Key] extends MetricValues ? Key : never }[keyof Source];
 
 export const counter = describe('counter');
 export const gauge = describe('gauge');
@@ -84,7 +87,10 @@ export function histogram(bounds: readonly number[]): Describe {
 }
 
 function describe(type: FamilyType): Describe {
-  return (name, help, read, ...labels) => ({ name, type, help, labels, read });
+  return (name, help, read, ...labels) => ({
+    ...{ name, type, help, labels },
+    read: typeof read === 'function' ? read : (source) => source[read] as MetricValues,
+  });
 }
 
 export interface Sample {

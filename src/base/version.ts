@@ -19,7 +19,7 @@ export const VERSION_METRICS: readonly MetricDescription<string>[] = [
   info(
     'd2_sidecar_build_info',
     'Versions of the sidecar and Node.js, and commit.',
-    (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
+    (version: string) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
     'version',
     'build',
     'node',

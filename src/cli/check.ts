@@ -166,22 +166,23 @@ function checkControlFolder({ control: { socket } }: Config): void {
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
 async function findUnwritable({ state, history, accessLog, diagnosis }: Config, folders: readonly string[]) {
   const { folder } = diagnosis.threads;
-  const isMade = (file: string) => folders.includes(path.dirname(file)) && !existsSync(path.dirname(file));
+  const look = async (file: string | undefined, find: (file: string) => Promise<string | undefined>) => {
+    if (file === undefined) return undefined;
+    const isMade = folders.includes(path.dirname(file)) && !existsSync(path.dirname(file));
+    return isMade ? undefined : await find(file);
+  };
   const findLinkObstacle = async (file: string) => {
     const found = await resolveTrusted(file).catch((cause: unknown) => `${file}: ${describeFileError(cause)}`);
     return typeof found === 'string' ? found : undefined;
   };
-  const found = [
-    ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
-    ['state.file: cannot be saved', state.file && !isMade(state.file) && (await findObstacle(state.file))],
-    ['history.file', history.file && (await import('../archive/archive.ts')).findRuntimeObstacle()],
-    ['history.file: cannot be written', history.file && !isMade(history.file) && (await findObstacle(history.file))],
-    [
-      'accessLog.file: cannot be written',
-      accessLog.file && !isMade(accessLog.file) && (await findLogObstacle(accessLog.file)),
-    ],
-  ];
-  return found.flatMap(([what, reason]) => (reason ? [`${what}: ${reason}`] : []));
+  const found = {
+    'diagnosis.threads.folder: cannot be written': folder && (await findLinkObstacle(folder)),
+    'state.file: cannot be saved': await look(state.file, findObstacle),
+    'history.file': history.file && (await import('../archive/archive.ts')).findRuntimeObstacle(),
+    'history.file: cannot be written': await look(history.file, findObstacle),
+    'accessLog.file: cannot be written': await look(accessLog.file, findLogObstacle),
+  };
+  return Object.entries(found).flatMap(([what, reason]) => (reason ? [`${what}: ${reason}`] : []));
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */

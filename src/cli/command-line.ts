@@ -58,6 +58,10 @@ const SERVICE_ACTIONS = ['install', 'uninstall', 'status'] as const;
 const MAX_NOTE = 200;
 const MAX_SILENCE_MS = 30 * 86_400_000;
 const MIN_SINCE_MS = 3_600_000;
+const TIME_FORMS = {
+  wait: 'a time such as 500ms, 20s, 1m or a number of seconds',
+  since: 'a time of an hour or more such as 24h, 7d or 30d',
+};
 
 /** The role with the fewest rights: more must be requested explicitly. */
 const DEFAULT_ROLE: Role = 'metrics';
@@ -81,7 +85,7 @@ const COMMANDS = {
     file: values.out,
     includesUsers: values['with-users'] === true,
   })),
-  drain: define([...SELECT_OPTIONS, 'wait'], ({ wait = '0' }) => ({ waitMs: parseWait(wait) })),
+  drain: define([...SELECT_OPTIONS, 'wait'], ({ wait = '0' }) => ({ waitMs: parseTime('wait', wait, 0) })),
   reload: define(SELECT_OPTIONS),
   shutdown: define(SELECT_OPTIONS),
   threads: define(SELECT_OPTIONS),
@@ -90,7 +94,9 @@ const COMMANDS = {
   alerts: define(SELECT_OPTIONS, parseAlerts),
   silence: define(SELECT_OPTIONS, parseSilence),
   history: define(SELECT_OPTIONS, parseHistory),
-  summary: define([...SELECT_OPTIONS, 'since'], ({ since = '7d' }) => ({ sinceMs: parseSince(since) })),
+  summary: define([...SELECT_OPTIONS, 'since'], ({ since = '7d' }) => ({
+    sinceMs: parseTime('since', since, MIN_SINCE_MS),
+  })),
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
   passwd: define(['role', 'file', 'token'], parsePasswd),
   print: define([], parsePrint),
@@ -128,7 +134,7 @@ function define<T = object>(
 export function parseCommandLine(argv: readonly string[]): Command {
   const parsed = parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
   const flags = parsed.tokens.filter((token) => token.kind === 'option');
-  for (const { name, rawName } of flags) checkKnown(name, rawName);
+  for (const { name, rawName } of flags) if (!Object.hasOwn(OPTIONS, name)) throw describeUnknownFlag(name, rawName);
   const values = parsed.values as Values;
   const [word, ...rest] = parsed.positionals;
   if (values.help || (!values.version && word === 'help' && rest.length === 0)) return { kind: 'help' };
@@ -141,11 +147,10 @@ export function parseCommandLine(argv: readonly string[]): Command {
   return { kind, flags: select(values), ...COMMANDS[kind].parse(values, rest) } as Command;
 }
 
-function checkKnown(name: string, written: string): void {
-  if (Object.hasOwn(OPTIONS, name)) return;
+function describeUnknownFlag(name: string, written: string): ConfigError {
   const near = nearest(name, Object.keys(OPTIONS));
   const hint = near === undefined ? '--help lists them all' : `did you mean --${near}?`;
-  throw new ConfigError(`${quote(written)}: unknown flag, ${hint}`);
+  return new ConfigError(`${quote(written)}: unknown flag, ${hint}`);
 }
 
 interface FlagToken {
@@ -217,12 +222,6 @@ function parseHistory(_: Values, [word, file, ...rest]: readonly string[]) {
   throw new ConfigError('history: expected "history backup FILE", with the path of a new file');
 }
 
-function parseSince(text: string): number {
-  const ms = parseDurationMs(text) ?? 0;
-  if (ms >= MIN_SINCE_MS) return ms;
-  throw new ConfigError(`--since: got ${quote(text)}, expected a time of an hour or more such as 24h, 7d or 30d`);
-}
-
 function parsePrint(_: Values, words: readonly string[]) {
   const [name = '', ...rest] = words;
   if (!isPrinted(name) || rest.length > 0)
@@ -270,10 +269,10 @@ function parsePid(text: string): number {
   );
 }
 
-function parseWait(text: string): number {
+function parseTime(flag: 'wait' | 'since', text: string, minMs: number): number {
   const ms = parseDurationMs(text);
-  if (ms !== undefined) return ms;
-  throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
+  if (ms !== undefined && ms >= minMs) return ms;
+  throw new ConfigError(`--${flag}: got ${quote(text)}, expected ${TIME_FORMS[flag]}`);
 }
 
 function parseMinutes(text = DEFAULT_MINUTES): number {

@@ -7,7 +7,7 @@ import { PROGRESS_MS, showProgress } from '../base/progress.ts';
 import type { Environment } from '../config/environment.ts';
 import { askSidecar } from './ask-sidecar.ts';
 import type { FlagsOf, Run } from './command-line.ts';
-import { requestDrain, requestShutdown, requestStatus } from './control/control-client.ts';
+import { requestCommand, requestShutdown, requestStatus } from './control/control-client.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
 
@@ -23,7 +23,7 @@ export async function drain(
   clock: Clock = systemClock,
 ): Promise<number> {
   let { socket, status } = await askSidecar(flags, env, output, async (socket) => {
-    return { socket, status: await requestDrain(socket) };
+    return { socket, status: await requestCommand(socket, '/drain') };
   });
   output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${describeOpen(status)} open\n`);
   const startedNs = clock.nowNs();
@@ -37,7 +37,10 @@ export async function drain(
       output.out(`${describeOpen(status)} open, waiting ${leftS} s more\n`);
     }
     await delay(Math.min(POLL_MS, waitMs - elapsedMs));
-    const next = await statusOrGone(socket);
+    // The sidecar answered a moment ago, so it has exited since.
+    const next = await requestStatus(socket).catch((error: unknown) => {
+      if (!(error instanceof SidecarError)) throw error;
+    });
     if (next === undefined) {
       output.out('the sidecar has ended\n');
       return 0;
@@ -61,16 +64,6 @@ export const shutdown: Run<'shutdown'> = async ({ flags }, env, output) => {
   output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended within ${limit}: ${advice}\n`);
   return EXIT_FAILED;
 };
-
-async function statusOrGone(socket: string): Promise<ControlStatus | undefined> {
-  try {
-    return await requestStatus(socket);
-  } catch (error) {
-    // The sidecar answered a moment ago, so it has exited since.
-    if (error instanceof SidecarError) return undefined;
-    throw error;
-  }
-}
 
 function isEmpty({ openExchanges, openWebSockets }: ControlStatus): boolean {
   return openExchanges === 0 && openWebSockets === 0;

@@ -7,7 +7,7 @@ import type { GivenSocket } from '../config/host-port.ts';
 import type { Lifecycle } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
 import type { Sidecar } from '../sidecar/sidecar.ts';
-import { type Controllable, ControlServer } from './control/control-server.ts';
+import { type Controllable, type ControlServer, openControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
@@ -46,7 +46,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
   let { config } = parts;
   const { stopSignals, hurriedSignals, reloadSignals, stopLimitsMs } = platform;
   const ofReload = createReloader === undefined ? [] : reloadSignals;
-  const signals = new SignalQueue(parts.signals, [...stopSignals, ...STRAY_SIGNALS, ...ofReload]);
+  const signals = queueSignals(parts.signals, [...stopSignals, ...STRAY_SIGNALS, ...ofReload]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -128,7 +128,7 @@ function createStatus(
 async function openControl(config: Config, sidecar: Controllable, logger: Logger): Promise<ControlServer | undefined> {
   const { socket } = config.control;
   try {
-    return await ControlServer.open(socket ?? defaultSocketPath(process.pid), sidecar, logger);
+    return await openControlServer(socket ?? defaultSocketPath(process.pid), sidecar, logger);
   } catch (error) {
     const reason = error instanceof SidecarError ? error.message : 'unknown reason';
     if (socket !== undefined) throw new StartError('D2S_ERR_CONTROL', `control.socket: ${reason}`, { cause: error });
@@ -145,35 +145,26 @@ export interface SignalSource {
 }
 
 /** Receives signals. Those that arrive during the start are queued, so that they do not end the process. */
-export class SignalQueue {
-  readonly #source: SignalSource;
-  readonly #listeners: ReadonlyMap<Signal, () => void>;
-  readonly #queued: Signal[] = [];
-  #handler: ((signal: Signal) => void) | undefined;
-
-  constructor(source: SignalSource, signals: readonly Signal[]) {
-    this.#source = source;
-    this.#listeners = new Map(signals.map((signal) => [signal, () => this.#onSignal(signal)]));
-    for (const [signal, listener] of this.#listeners) source.on(signal, listener);
-  }
-
-  /** Calls `handler` for the queued signals, and from now on for each new one. */
-  handle(handler: (signal: Signal) => void): void {
-    this.#handler = handler;
-    for (const signal of this.#queued.splice(0)) handler(signal);
-  }
-
-  dispose(): void {
-    for (const [signal, listener] of this.#listeners) this.#source.off(signal, listener);
-  }
-
-  #onSignal(signal: Signal): void {
-    if (this.#handler !== undefined) this.#handler(signal);
+export function queueSignals(source: SignalSource, signals: readonly Signal[]) {
+  const queued: Signal[] = [];
+  let handle = (signal: Signal): void => {
     // One reload covers all changes, and one warning all of its signal. A second SIGTERM, however, stops at once.
-    else if (isStop(signal) || !this.#queued.includes(signal)) this.#queued.push(signal);
-  }
+    if (isStop(signal) || !queued.includes(signal)) queued.push(signal);
+  };
+  const listeners = signals.map((signal) => [signal, () => handle(signal)] as const);
+  for (const [signal, listener] of listeners) source.on(signal, listener);
+  return {
+    /** Calls `handler` for the queued signals, and from now on for each new one. */
+    handle(handler: (signal: Signal) => void): void {
+      handle = handler;
+      for (const signal of queued.splice(0)) handler(signal);
+    },
+    dispose(): void {
+      for (const [signal, listener] of listeners) source.off(signal, listener);
+    },
+  };
 }
 
-export function isStop(signal: Signal): boolean {
+function isStop(signal: Signal): boolean {
   return platform.stopSignals.includes(signal);
 }

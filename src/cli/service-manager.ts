@@ -21,77 +21,59 @@ const US_PER_MS = 1_000;
 /** sd_watchdog_enabled(3) advises two pings in each period. */
 const WATCHDOG_SHARE = 0.5;
 
-export class ServiceManager {
-  readonly #notify: Notify;
-  readonly #logger: Logger;
-  readonly #watchdogMs: number | undefined;
-  #watchdog: NodeJS.Timeout | undefined;
+export type ServiceManager = ReturnType<typeof createServiceManager>;
+
+/** Undefined without a service manager: the process was started by hand, by a shell or in a container. */
+export function findServiceManager(
+  env: Environment,
+  logger: Logger,
+  notify: Notify = createNotify(env),
+): ServiceManager | undefined {
+  return env.NOTIFY_SOCKET ? createServiceManager(notify, logger, parseWatchdogMs(env)) : undefined;
+}
+
+function createServiceManager(notify: Notify, logger: Logger, watchdogMs: number | undefined) {
+  let watchdog: NodeJS.Timeout | undefined;
   /** Messages other than pings are sent one at a time, in order. */
-  #last: Promise<void> = Promise.resolve();
-  #isPinging = false;
-  #isStopping = false;
-  #isFailing = false;
-
-  /** Undefined without a service manager: the process was started by hand, by a shell or in a container. */
-  static find(env: Environment, logger: Logger, notify: Notify = createNotify(env)): ServiceManager | undefined {
-    if (!env.NOTIFY_SOCKET) return undefined;
-    return new ServiceManager(notify, logger, parseWatchdogMs(env));
-  }
-
-  private constructor(notify: Notify, logger: Logger, watchdogMs: number | undefined) {
-    this.#notify = notify;
-    this.#logger = logger;
-    this.#watchdogMs = watchdogMs;
-  }
-
-  ready({ listen, monitor }: { readonly listen: string; readonly monitor: string }): void {
-    this.#tell('READY=1', `STATUS=serving on ${listen}, monitor on ${monitor}`);
-    if (this.#watchdogMs === undefined) return;
-    this.#watchdog = setInterval(() => this.#ping(), this.#watchdogMs * WATCHDOG_SHARE).unref();
-  }
-
-  draining(): void {
-    this.#tell('STATUS=draining: no longer ready, still serving');
-  }
-
-  /** `deadlineMs`: how long the stop may take. Asks the manager for that much time, overriding its own limit. */
-  stopping(deadlineMs: number): void {
-    if (this.#isStopping) return;
-    this.#isStopping = true;
-    const limitUs = Math.round((deadlineMs + STOP_GRACE_MS) * US_PER_MS);
-    this.#tell('STOPPING=1', `EXTEND_TIMEOUT_USEC=${limitUs}`, 'STATUS=stopping');
-  }
-
-  dispose(): void {
-    clearInterval(this.#watchdog);
-  }
-
-  /** A blocked event loop sends no ping; that is what the watchdog detects. */
-  #ping(): void {
-    // The previous ping is still on its way: a slow manager must not get a queue of them.
-    if (this.#isPinging) return;
-    this.#isPinging = true;
-    // Pings bypass the other messages: the process does not wait for pings, and its last messages must not either.
-    void this.#send(['WATCHDOG=1']).then(() => {
-      this.#isPinging = false;
-    });
-  }
-
-  #tell(...lines: readonly string[]): void {
-    this.#last = this.#last.then(() => this.#send(lines));
-  }
-
-  async #send(lines: readonly string[]): Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  let [isPinging, isStopping, isFailing] = [false, false, false];
+  const send = async (lines: readonly string[]): Promise<void> => {
     try {
-      await this.#notify(lines);
-      this.#isFailing = false;
+      await notify(lines);
+      isFailing = false;
     } catch (error) {
       // Logged once: each ping would repeat it. The sidecar keeps serving without it.
-      if (!this.#isFailing)
-        this.#logger.warn({ reason: describeFileError(error) }, `${SENDER} cannot notify the service manager`);
-      this.#isFailing = true;
+      if (!isFailing) logger.warn({ reason: describeFileError(error) }, `${SENDER} cannot notify the service manager`);
+      isFailing = true;
     }
-  }
+  };
+  const tell = (...lines: readonly string[]) => {
+    last = last.then(() => send(lines));
+  };
+  /** A blocked event loop sends no ping; that is what the watchdog detects. */
+  const ping = async () => {
+    // The previous ping is still on its way: a slow manager must not get a queue of them.
+    if (isPinging) return;
+    isPinging = true;
+    // Pings bypass the other messages: the process does not wait for pings, and its last messages must not either.
+    await send(['WATCHDOG=1']);
+    isPinging = false;
+  };
+  return {
+    ready({ listen, monitor }: { readonly listen: string; readonly monitor: string }): void {
+      tell('READY=1', `STATUS=serving on ${listen}, monitor on ${monitor}`);
+      if (watchdogMs !== undefined) watchdog = setInterval(() => void ping(), watchdogMs * WATCHDOG_SHARE).unref();
+    },
+    draining: () => tell('STATUS=draining: no longer ready, still serving'),
+    /** `deadlineMs`: how long the stop may take. Asks the manager for that much time, overriding its own limit. */
+    stopping(deadlineMs: number): void {
+      if (isStopping) return;
+      isStopping = true;
+      const limitUs = Math.round((deadlineMs + STOP_GRACE_MS) * US_PER_MS);
+      tell('STOPPING=1', `EXTEND_TIMEOUT_USEC=${limitUs}`, 'STATUS=stopping');
+    },
+    dispose: () => clearInterval(watchdog),
+  };
 }
 
 /** Passes only these variables: others may contain secrets. */

@@ -13,38 +13,6 @@ import { SAMPLE_BROWSERS, SAMPLE_OBJECTS } from './plant.ts';
 /** Below the application, as in the servlet specification. */
 export const LOGIN_PATH = 'j_security_check';
 
-/** The right password gets a cookie, a wrong one 403. */
-export class SampleLogins {
-  readonly #users = new Map<string, string>();
-  readonly #application: string;
-
-  constructor(application: string) {
-    this.#application = application;
-  }
-
-  userOf({ headers }: IncomingMessage): string | undefined {
-    return this.#users.get(/(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
-  }
-
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const form = new URLSearchParams(await text(request));
-    const user = form.get('j_username');
-    if (!SAMPLE_BROWSERS.some((one) => one.user === user && one.password === form.get('j_password'))) {
-      response.writeHead(403).end();
-      return;
-    }
-    const cookie = randomBytes(16).toString('hex').toUpperCase();
-    this.#users.set(cookie, user as string);
-    const path = `/${this.#application}`;
-    response.writeHead(303, {
-      'set-cookie': `JSESSIONID=${cookie}; Path=${path}; HttpOnly`,
-      'content-length': 0,
-      location: `${path}/`,
-    });
-    response.end();
-  }
-}
-
 /** Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
 type Call = (kind: 'rpc' | 'sba', path: string) => Promise<number>;
 
@@ -64,23 +32,44 @@ const MAX_MESSAGE_BYTES = 65_536;
 const CHANGE_SHARE = 0.6;
 
 export class SampleComet {
-  readonly #logins: SampleLogins;
+  readonly #application: string;
   readonly #call: Call;
+  /** By the cookie of the session. */
+  readonly #users = new Map<string, string>();
   readonly #clients = new Map<string, Client>();
   readonly #webSockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
   readonly #values = new Map(SAMPLE_OBJECTS.map((name, index) => [name, 20 * (index + 1)]));
   readonly #pushing: NodeJS.Timeout;
   #ids = 0;
 
-  constructor(logins: SampleLogins, call: Call) {
-    this.#logins = logins;
+  constructor(application: string, call: Call) {
+    this.#application = application;
     this.#call = call;
     this.#pushing = setInterval(() => this.#pushValues(), PUSH_EVERY_MS).unref();
   }
 
+  /** The right password gets a cookie, a wrong one 403. */
+  async logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams(await text(request));
+    const user = form.get('j_username');
+    if (!SAMPLE_BROWSERS.some((one) => one.user === user && one.password === form.get('j_password'))) {
+      response.writeHead(403).end();
+      return;
+    }
+    const cookie = randomBytes(16).toString('hex').toUpperCase();
+    this.#users.set(cookie, user as string);
+    const path = `/${this.#application}`;
+    response.writeHead(303, {
+      'set-cookie': `JSESSIONID=${cookie}; Path=${path}; HttpOnly`,
+      'content-length': 0,
+      location: `${path}/`,
+    });
+    response.end();
+  }
+
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const messages = parseMessages(await text(request));
-    const user = this.#logins.userOf(request);
+    const user = this.#userOf(request);
     const replies = await Promise.all(messages.map((message) => this.#reply(message, user)));
     const client = this.#clients.get(messages[0]?.clientId ?? '');
     const values = messages.some(({ channel }) => channel === '/meta/connect') ? (client?.waiting.splice(0) ?? []) : [];
@@ -89,7 +78,7 @@ export class SampleComet {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const user = this.#logins.userOf(request);
+    const user = this.#userOf(request);
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('message', (json) => {
         for (const message of parseMessages(String(json))) void this.#answer(message, user, webSocket);
@@ -100,6 +89,10 @@ export class SampleComet {
         for (const client of this.#clients.values()) if (client.socket === webSocket) this.#end(client);
       });
     });
+  }
+
+  #userOf({ headers }: IncomingMessage): string | undefined {
+    return this.#users.get(/(?:^|; *)JSESSIONID=([^;]*)/.exec(headers.cookie ?? '')?.[1] ?? '');
   }
 
   stop(): void {

@@ -16,7 +16,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { COMET_PATH } from './comet-message.ts';
-import { LOGIN_PATH, SampleComet, SampleLogins } from './comet-server.ts';
+import { LOGIN_PATH, SampleComet } from './comet-server.ts';
 import {
   createAuthFields,
   SAMPLE_ACCOUNTS,
@@ -45,7 +45,6 @@ export class SampleControlSystem {
   readonly #slowness: number;
   readonly #server: Server;
   readonly #stopping = new AbortController();
-  readonly #logins = new SampleLogins(SAMPLE_APPLICATION);
   readonly #comet: SampleComet;
   readonly #rpcs = new Map(SAMPLE_RPCS.map((rpc) => [rpc.path, rpc]));
   readonly #sbas = new Map(SAMPLE_SBAS.map((sba) => [sba.path, sba]));
@@ -58,7 +57,7 @@ export class SampleControlSystem {
       // Clients may always leave in the middle of an answer.
       this.#serve(request, response).catch(() => response.destroy());
     });
-    this.#comet = new SampleComet(this.#logins, (kind, path) =>
+    this.#comet = new SampleComet(SAMPLE_APPLICATION, (kind, path) =>
       this.#work((kind === 'rpc' ? this.#rpcs : this.#sbas).get(path)),
     );
     this.#server.on('upgrade', (request, socket: Socket, head) => {
@@ -84,7 +83,7 @@ export class SampleControlSystem {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isBelow(request.url, ROOT + LOGIN_PATH)) return this.#logins.serve(request, response);
+    if (isBelow(request.url, ROOT + LOGIN_PATH)) return this.#comet.logIn(request, response);
     if (isBelow(request.url, ROOT + COMET_PATH)) return this.#comet.serve(request, response);
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     const credentials = request.headers['x-api-key'] ?? request.headers.authorization;

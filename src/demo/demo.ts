@@ -189,7 +189,13 @@ function formatGuide(clientUrl: string, monitorUrl: string, sessionId?: string, 
     `  The statistics are   ${admin}...`,
     '',
   ];
-  if (noJvm !== undefined) lines.push(...describeMissingJvm(noJvm, admin));
+  if (noJvm !== undefined)
+    lines.push(
+      `No JVM is shown: ${noJvm.replace(/\.$/, '')}.`,
+      'Where java is installed, the demo starts a small JVM, the page shows its heap and its collector pauses,',
+      `and ${admin}metrics/jvm answers.`,
+      '',
+    );
   const sights = noJvm === undefined ? [...LINKS, JVM_LINK] : LINKS;
   for (const sight of sights) lines.push(...formatLink(sight.title, admin + sight.path, '?'));
   if (sessionId !== undefined) {
@@ -200,15 +206,6 @@ function formatGuide(clientUrl: string, monitorUrl: string, sessionId?: string, 
   lines.push('A call of your own, which then shows in all of the above');
   lines.push(`  curl -u anna:anna -H 'Content-Type: application/json' -d '[1]' '${call}'`, '');
   return `${lines.join('\n')}\n`;
-}
-
-function describeMissingJvm(reason: string, admin: string): string[] {
-  return [
-    `No JVM is shown: ${reason.replace(/\.$/, '')}.`,
-    'Where java is installed, the demo starts a small JVM, the page shows its heap and its collector pauses,',
-    `and ${admin}metrics/jvm answers.`,
-    '',
-  ];
 }
 
 function formatLink(title: string, address: string, separator: '?' | '&'): string[] {

@@ -238,12 +238,7 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   gauge('d2_sidecar_jvm_reading_age_seconds', 'Age of the last reading.', ({ state }) =>
     state.kind === 'available' ? state.ageMs / MS_PER_S : undefined,
   ),
-  counter('d2_sidecar_jvm_reads_total', 'Attempted readings of the JVM.', ({ reads }) => reads),
-  counter('d2_sidecar_jvm_read_failures_total', 'Failed readings of the JVM.', ({ failures }) => failures),
-  counter(
-    'd2_sidecar_jvm_bounds_hit_total',
-    'Searches for the JVM that reached a bound.',
-    ({ boundsHit }) => boundsHit,
-    'bound',
-  ),
+  counter('d2_sidecar_jvm_reads_total', 'Attempted readings of the JVM.', 'reads'),
+  counter('d2_sidecar_jvm_read_failures_total', 'Failed readings of the JVM.', 'failures'),
+  counter('d2_sidecar_jvm_bounds_hit_total', 'Searches for the JVM that reached a bound.', 'boundsHit', 'bound'),
 ];

@@ -73,10 +73,5 @@ export class LimitHits {
 }
 
 export const LIMIT_METRICS: readonly MetricDescription<LimitHits>[] = [
-  counter(
-    'd2_sidecar_limit_hits_total',
-    'Requests and connections refused or ended for a limit.',
-    ({ counts }) => counts,
-    'limit',
-  ),
+  counter('d2_sidecar_limit_hits_total', 'Requests and connections refused or ended for a limit.', 'counts', 'limit'),
 ];

@@ -74,11 +74,11 @@ export class MemoryBudget {
 }
 
 export const MEMORY_METRICS: readonly MetricDescription<MemoryBudget>[] = [
-  gauge('d2_sidecar_kept_bytes', 'Bytes kept for clients, within limits.memoryBytes.', ({ used }) => used, 'kind'),
+  gauge('d2_sidecar_kept_bytes', 'Bytes kept for clients, within limits.memoryBytes.', 'used', 'kind'),
   counter(
     'd2_sidecar_kept_bytes_refusals_total',
     'Attempts to keep something that limits.memoryBytes refused; some succeed after an eviction.',
-    ({ refusals }) => refusals,
+    'refusals',
     'kind',
   ),
 ];

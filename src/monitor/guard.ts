@@ -3,6 +3,7 @@
  * needs, in this order. Routes without a role need `sessions`, the highest one.
  */
 
+import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { FastifyRequest } from 'fastify';
@@ -52,62 +53,46 @@ const REALM = 'realm="d2-sidecar"';
 /** The reader without `monitor.auth`. */
 const EVERYBODY: Reader = { name: '', role: 'sessions' };
 
-export class Guard {
-  readonly #options: GuardOptions;
+/**
+ * Resolves to the reader if its role covers `needed`; that is given explicitly for requests that the router could not
+ * parse. Rejects with Problem: 400, 401, 403, 405, 413, 421, 429, 503.
+ */
+export type Guard = (request: FastifyRequest, needed?: Role | 'open') => Promise<Reader>;
 
-  constructor(options: GuardOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * Returns the reader if its role covers `needed`; that is given explicitly for requests that the router could not
-   * parse. Throws Problem: 400, 401, 403, 405, 413, 421, 429, 503.
-   */
-  async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
-    checkMethod(request);
+export function createGuard({ access, hosts }: GuardOptions): Guard {
+  return async (request, needed = neededFor(request)) => {
+    // The first check, so that the answer is the same for every client and path.
+    if (!METHODS.has(request.method)) throw methodNotAllowed();
     checkSize(request);
     // A probe may use any host name, and a refusal would restart the application. Open routes only say that the sidecar
     // runs.
     if (needed === 'open') return EVERYBODY;
-    this.#checkHost(request);
-    const reader = await this.#identify(request);
+    hosts()(request.raw);
+    const reader = await identify(request, access());
     checkRole(reader, needed, request);
     return reader;
-  }
+  };
+}
 
-  #checkHost(request: FastifyRequest): void {
-    const verdict = this.#options.hosts().verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
-    if (verdict === 'ours') return;
-    if (verdict === 'unreadable') throw new Problem(400, 'The host cannot be read.');
-    const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
-    throw new Problem(421, detail);
-  }
-
-  async #identify(request: FastifyRequest): Promise<Reader> {
-    const access = this.#options.access();
-    if (access === undefined) return EVERYBODY;
-    if (access instanceof AccessClosed) throw createRetryLater(503, access.detail, CLOSED_RETRY_S);
-    const { authorization } = request.headers;
-    const { socket } = request.raw;
-    const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
-    const verdict = await access.check({ authorization, address: socket.remoteAddress ?? '', certificateName });
-    if (verdict.kind === 'known') return verdict.reader;
-    if (verdict.kind === 'missing') throw createUnauthorized(access, MISSING);
-    if (verdict.retryAfterS > 0) throw createRetryLater(429, OVER_LIMIT, verdict.retryAfterS);
-    if (verdict.kind === 'unverified') throw createRetryLater(503, BUSY, BUSY_RETRY_S);
-    throw createUnauthorized(access, 'The credential is wrong.');
-  }
+async function identify(
+  { headers, raw: { socket } }: FastifyRequest,
+  access: AccessControl | AccessClosed | undefined,
+) {
+  if (access === undefined) return EVERYBODY;
+  if (access instanceof AccessClosed) throw createRetryLater(503, access.detail, CLOSED_RETRY_S);
+  const { authorization } = headers;
+  const certificateName = socket instanceof TLSSocket ? clientCertificateOf(socket)?.user : undefined;
+  const verdict = await access.check({ authorization, address: socket.remoteAddress ?? '', certificateName });
+  if (verdict.kind === 'known') return verdict.reader;
+  if (verdict.kind === 'missing') throw createUnauthorized(access, MISSING);
+  if (verdict.retryAfterS > 0) throw createRetryLater(429, OVER_LIMIT, verdict.retryAfterS);
+  if (verdict.kind === 'unverified') throw createRetryLater(503, BUSY, BUSY_RETRY_S);
+  throw createUnauthorized(access, 'The credential is wrong.');
 }
 
 /** A path that does not exist needs any role: a reader may learn that it does not. */
 export function neededFor(request: FastifyRequest): Role | 'open' {
   return request.is404 ? 'metrics' : (request.routeOptions.config.access ?? 'sessions');
-}
-
-/** The first check, so that the answer is the same for every client and path. */
-function checkMethod({ method }: FastifyRequest): void {
-  if (METHODS.has(method)) return;
-  throw methodNotAllowed();
 }
 
 export function methodNotAllowed(): Problem {
@@ -150,33 +135,28 @@ function createUnauthorized(access: AccessControl, detail: string): Problem {
   return new Problem(401, detail, { fields: { 'www-authenticate': challenges } });
 }
 
-type HostVerdict = 'ours' | 'foreign' | 'unreadable';
-
 /**
  * Whether a request is meant for this server. With DNS rebinding, another site's page makes its own host name resolve
  * to our address, and then reads our answers. The Host field reveals that name. Such a page cannot use an address,
  * localhost or a name that is not its own.
  */
-export class HostCheck {
-  readonly #names: ReadonlySet<string>;
+export type HostCheck = (request: Pick<IncomingMessage, 'url' | 'headersDistinct'>) => void;
 
-  /** `names` are case-insensitive and have no ports; e.g. `['d2-sidecar.plant.example']`. */
-  constructor(names: readonly string[]) {
-    this.#names = new Set(['localhost', ...names.map(normalizeHost)]);
-  }
-
-  /**
-   * `target` is the unparsed request target, `hosts` all Host fields. An absolute target wins over the field (RFC 9112
-   * §3.2.2). A request without either (HTTP/1.0) is accepted: no browser sends it.
-   */
-  verdict(target: string, hosts: readonly string[]): HostVerdict {
-    if (hosts.length > 1) return 'unreadable';
-    const written = target.startsWith('/') ? hosts[0] : authorityOf(target);
-    if (written === undefined) return 'ours';
-    const host = hostOf(written);
-    if (host === undefined) return 'unreadable';
-    return net.isIP(host) !== 0 || this.#names.has(normalizeHost(host)) ? 'ours' : 'foreign';
-  }
+/**
+ * `names` are case-insensitive and have no ports; e.g. `['d2-sidecar.plant.example']`. An absolute target wins over the
+ * Host field (RFC 9112 §3.2.2). A request without either (HTTP/1.0) is accepted: no browser sends it. The check throws
+ * Problem: 400, 421.
+ */
+export function createHostCheck(names: readonly string[]): HostCheck {
+  const own = new Set(['localhost', ...names.map(normalizeHost)]);
+  return ({ url = '', headersDistinct: { host: hosts = [] } }) => {
+    const written = url.startsWith('/') ? hosts[0] : authorityOf(url);
+    const host = hostOf(written ?? 'localhost');
+    if (hosts.length > 1 || host === undefined) throw new Problem(400, 'The host cannot be read.');
+    if (net.isIP(host) !== 0 || own.has(normalizeHost(host))) return;
+    const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
+    throw new Problem(421, detail);
+  };
 }
 
 /** `http://plant:9280/a` to `plant:9280`. Any other form gives an empty string, which is no valid host. */

@@ -1,5 +1,6 @@
 /** `{base}/history` and the routes below it: what is on disk (archive/). */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Archive } from '../archive/archive.ts';
 import type { NameChange } from '../archive/compare.ts';
 import { type HistoryRows, STEPS } from '../archive/queries.ts';
 import { MS_PER_S } from '../base/clock.ts';
@@ -23,10 +24,17 @@ export function addHistoryRoutes(
   live: MonitoredLive,
   share: LoopShare,
 ): void {
+  const ask: Archive['ask'] = async (...question) => {
+    try {
+      return await live.archive().ask(...question);
+    } catch (error) {
+      throw error instanceof SidecarError ? new Problem(503, error.message) : error;
+    }
+  };
   const read = async (request: FastifyRequest) => {
     const { range, name } = parseQuery(request, live);
     const query = { ...range, minStep: parseStep(request) };
-    const rows = await orUnavailable(async () => await live.archive().ask('read', application, name, query));
+    const rows = await ask('read', application, name, query);
     if (rows === undefined) throw new Problem(404, `The history has no "${name.split(';', 1)[0]}".`);
     return { range, rows };
   };
@@ -44,25 +52,20 @@ export function addHistoryRoutes(
     const { range } = parseQuery(request, live);
     const { than = undefined } = request.query as Readonly<Record<string, unknown>>;
     const other = than === undefined ? 2 * range.from - range.to : parseTime('than', than, range.now);
-    const query = { ...range, than: other };
-    const found = await orUnavailable(async () => await live.archive().ask('compare', application, query));
+    const found = await ask('compare', application, { ...range, than: other });
     const head = { from: formatIso(found.from), to: formatIso(found.to), than: formatIso(found.than) };
     return sendPieces(request, reply, renderNames(head, found.names, isPretty(request)), share);
   });
   server.get(`${base}/history/slower`, NUMBERS, async (request, reply) => {
     const now = live.clock.epochMs() / MS_PER_S;
     const { since } = request.query as Readonly<Record<string, unknown>>;
-    const moment = parseTime('since', since, now);
-    const { from, to, periods, names } = await orUnavailable(
-      async () => await live.archive().ask('findSlower', application, moment, now),
-    );
+    const { from, to, periods, names } = await ask('findSlower', application, parseTime('since', since, now), now);
     const head = { from: formatIso(from), to: formatIso(to), periods };
     return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
   });
   server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
     const { from, to } = parseQuery(request, live).range;
-    const marks = await orUnavailable(async () => await live.archive().ask('marks', from, to));
-    const listed = marks.map(({ epochMs, endEpochMs, kind, text }) => ({
+    const listed = (await ask('marks', from, to)).map(({ epochMs, endEpochMs, kind, text }) => ({
       time: formatIso(epochMs / MS_PER_S),
       until: endEpochMs === undefined ? null : formatIso(endEpochMs / MS_PER_S),
       ...{ kind, text },
@@ -79,14 +82,6 @@ function renderNames(head: Readonly<Record<string, number | string>>, names: rea
     ...PERIOD.map((key) => before[key]),
   ]);
   return jsonWithMember({ ...head, columns: NAME_COLUMNS }, 'rows', renderList(rows, pretty));
-}
-
-async function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw error instanceof SidecarError ? new Problem(503, error.message) : error;
-  }
 }
 
 /** Seconds since 1970. Throws 400. */

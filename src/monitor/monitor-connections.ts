@@ -65,7 +65,11 @@ export class MonitorConnections {
         return;
       }
       connection.requests += 1;
-      response.once('close', () => this.#onAnswered(connection));
+      response.once('close', () => {
+        connection.requests -= 1;
+        // Among idle ones, the longest idle is first.
+        if (connection.isAccepted && this.#forget(connection)) this.#open.set(connection.ends, connection);
+      });
       this.#share.enter(() => {
         // The connection may have been closed meanwhile, to make room.
         if (!this.#isOpen(connection)) return;
@@ -83,12 +87,6 @@ export class MonitorConnections {
   accepted(socket: Socket): void {
     const connection = this.#open.get(endsOf(socket));
     if (connection !== undefined) connection.isAccepted = true;
-  }
-
-  #onAnswered(connection: Connection): void {
-    connection.requests -= 1;
-    // Among idle ones, the longest idle is first.
-    if (connection.isAccepted && this.#forget(connection)) this.#open.set(connection.ends, connection);
   }
 
   #onOverflow(connection: Connection, socket: Socket): void {
@@ -155,10 +153,10 @@ function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket):
 }
 
 export const MONITOR_METRICS: readonly MetricDescription<Pick<MonitorConnections, 'size' | 'overflows'>>[] = [
-  gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', ({ size }) => size),
+  gauge('d2_sidecar_monitor_connections', 'Connections to the monitoring port open now.', 'size'),
   counter(
     'd2_sidecar_monitor_overflows_total',
     'Monitoring connections closed for too many pipelined requests.',
-    ({ overflows }) => overflows,
+    'overflows',
   ),
 ];

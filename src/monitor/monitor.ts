@@ -91,7 +91,7 @@ export class Monitor {
     this.#server.decorateRequest('reader');
     this.#server.addHook('onRequest', async (request, reply) => {
       reply.headers(SECURITY_FIELDS);
-      request.reader = await this.#guard.admit(request);
+      request.reader = await this.#guard(request);
       // An open route needs no credential, so its requests do not protect a connection.
       const isOpen = neededFor(request) === 'open';
       if (!isOpen) this.connections.accepted(request.raw.socket);
@@ -159,7 +159,7 @@ export class Monitor {
   async #onUnroutable(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(SECURITY_FIELDS);
     try {
-      await this.#guard.admit(request, 'metrics');
+      await this.#guard(request, 'metrics');
       this.#onError(error, reply);
     } catch (refusal) {
       this.#onError(refusal as FastifyError, reply);

@@ -43,23 +43,15 @@ function readResidentBytes(): number | undefined {
 
 /** Named as in the Prometheus client libraries, where those have the metric. */
 export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
-  counter(
-    'd2_sidecar_loop_active_seconds_total',
-    'Busy time of the event loop.',
-    ({ loopActiveSeconds }) => loopActiveSeconds,
-  ),
-  counter('process_cpu_seconds_total', 'Processor time, user and system.', ({ cpuSeconds }) => cpuSeconds),
-  gauge('process_start_time_seconds', 'When the process started.', ({ startTimeSeconds }) => startTimeSeconds),
-  gauge('process_resident_memory_bytes', 'Resident memory.', ({ residentBytes }) => residentBytes),
-  gauge('process_open_fds', 'Open file descriptors.', ({ openFds }) => openFds),
-  gauge('process_max_fds', 'Limit of open file descriptors.', ({ maxFds }) => maxFds),
-  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', ({ heapUsedBytes }) => heapUsedBytes),
-  gauge('nodejs_heap_size_total_bytes', 'JavaScript heap reserved.', ({ heapTotalBytes }) => heapTotalBytes),
-  gauge(
-    'nodejs_external_memory_bytes',
-    'Memory outside the heap that JavaScript objects hold.',
-    ({ externalBytes }) => externalBytes,
-  ),
+  counter('d2_sidecar_loop_active_seconds_total', 'Busy time of the event loop.', 'loopActiveSeconds'),
+  counter('process_cpu_seconds_total', 'Processor time, user and system.', 'cpuSeconds'),
+  gauge('process_start_time_seconds', 'When the process started.', 'startTimeSeconds'),
+  gauge('process_resident_memory_bytes', 'Resident memory.', 'residentBytes'),
+  gauge('process_open_fds', 'Open file descriptors.', 'openFds'),
+  gauge('process_max_fds', 'Limit of open file descriptors.', 'maxFds'),
+  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', 'heapUsedBytes'),
+  gauge('nodejs_heap_size_total_bytes', 'JavaScript heap reserved.', 'heapTotalBytes'),
+  gauge('nodejs_external_memory_bytes', 'Memory outside the heap that JavaScript objects hold.', 'externalBytes'),
 ];
 
 const INTERVAL_MS = 20;
@@ -103,6 +95,6 @@ export const LOOP_METRICS: readonly MetricDescription<LoopDelay>[] = [
   histogram(BOUNDS.seconds)(
     'd2_sidecar_loop_delay_seconds',
     'How late the event loop ran a timer of 20 ms.',
-    ({ durations }) => durations,
+    'durations',
   ),
 ];

@@ -122,7 +122,12 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
     for (const kind of ['rpc', 'sba'] as const)
       statistics[kind].foldListeners.add((name) => fewer.fold(application, kind, name));
   }
-  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, fewer, share));
+  server.get('/metrics', NUMBERS, async (request, reply) => {
+    const format = negotiate(request.headers.accept);
+    const tables = fewer.apply(monitored.createTables(await monitored.sidecar.readProcess()));
+    reply.header('vary', 'accept');
+    return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
+  });
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
     const base = `${formatRoutePrefix(application.name)}/api/rest/v0/admin`;
@@ -175,30 +180,13 @@ function addHealthRoutes(server: FastifyInstance, health: Monitored['health']): 
 }
 
 /** The document only changes with a restart. The first request loads its code and generates it. */
-function addDocumentRoute(server: FastifyInstance, monitored: Monitored): void {
-  let made: Promise<string> | undefined;
-  const make = async (): Promise<string> => {
-    const { createDocument } = await import('./openapi/document.ts');
-    const applications = monitored.applications.map(({ name }) => name);
-    return createDocument({ version: monitored.sidecar.version, applications });
-  };
+function addDocumentRoute(server: FastifyInstance, { applications, sidecar: { version } }: Monitored): void {
+  let made: string | undefined;
   server.get('/openapi.json', NUMBERS, async (_request, reply) => {
-    made ??= make();
-    return sendJson(reply, await made);
+    const { createDocument } = await import('./openapi/document.ts');
+    made ??= createDocument({ version, applications: applications.map(({ name }) => name) });
+    return sendJson(reply, made);
   });
-}
-
-async function sendExposition(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  monitored: Monitored,
-  fewer: FewerSeries,
-  share: LoopShare,
-): Promise<FastifyReply> {
-  const format = negotiate(request.headers.accept);
-  const tables = fewer.apply(monitored.createTables(await monitored.sidecar.readProcess()));
-  reply.header('vary', 'accept');
-  return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
 }
 
 /** Throws 503 with the reason if the last reading is missing or too old. */
@@ -233,15 +221,8 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   const known = sets.filter((set) => set !== undefined);
   if (known.length > 0) return known;
   const where = scope.isSession ? ' in that session' : '';
-  throw new Problem(404, `No ${what} named "${withoutParameters(name)}" has been seen${where}.`);
-}
-
-/**
- * Call names have no path parameters. A reader's request may hold a session id in them (`;jsessionid=`), so they are
- * not repeated.
- */
-function withoutParameters(name: string): string {
-  return name.split(';', 1)[0] ?? '';
+  // Call names have no path parameters. A reader's request may hold a session id in them (`;jsessionid=`).
+  throw new Problem(404, `No ${what} named "${name.split(';', 1)[0]}" has been seen${where}.`);
 }
 
 /** The router reads `:` and `*` as captures; `::` is a plain colon. */

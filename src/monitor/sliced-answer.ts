@@ -44,30 +44,22 @@ export class SlicedAnswer extends Readable {
     callback(error);
   }
 
+  /** Writes one chunk, or less if the share is used up. */
   #write(): void {
     try {
-      this.#writeUntilDue();
+      do {
+        const { done, value } = this.#pieces.next();
+        if (done !== true) this.#chunk += value;
+        if (done === true || this.#chunk.length >= CHUNK_CHARS) {
+          this.#pushChunk();
+          if (done === true) this.push(null);
+          return;
+        }
+      } while (!this.#share.isDue);
+      this.#share.enter(this.#work);
     } catch (cause) {
       this.destroy(cause as Error);
     }
-  }
-
-  /** Writes one chunk, or less if the share is used up. */
-  #writeUntilDue(): void {
-    do {
-      const { done, value } = this.#pieces.next();
-      if (done === true) {
-        this.#pushChunk();
-        this.push(null);
-        return;
-      }
-      this.#chunk += value;
-      if (this.#chunk.length >= CHUNK_CHARS) {
-        this.#pushChunk();
-        return;
-      }
-    } while (!this.#share.isDue);
-    this.#share.enter(this.#work);
   }
 
   #pushChunk(): void {

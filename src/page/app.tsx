@@ -19,12 +19,7 @@ import { Table, Tabs } from './tables.tsx';
 import { Targets } from './targets.tsx';
 import { TimeCharts } from './time-charts.tsx';
 
-interface AppProps {
-  readonly store: Store;
-  readonly onCredential: (credential: Credential) => void;
-}
-
-export function App({ store, onCredential }: AppProps) {
+export function App({ store, onCredential }: { store: Store; onCredential: (credential: Credential) => void }) {
   const [state, setState] = useState(store.state);
   useEffect(() => {
     // The state may have changed since the first render.
@@ -135,11 +130,7 @@ function changeView(store: Store, application: string, change: Partial<TableView
   store.update((state) => ({ ...state, route: next }));
 }
 
-interface NumbersProps extends Omit<Shown, 'points' | 'minute' | 'onView'> {
-  readonly store: Store;
-}
-
-function Numbers({ store, ...props }: NumbersProps) {
+function Numbers({ store, ...props }: Omit<Shown, 'points' | 'minute' | 'onView'> & { store: Store }) {
   const { state, application } = props;
   const { route } = state;
   const points = state.histories.get(application.name) ?? [];

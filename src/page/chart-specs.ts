@@ -40,6 +40,10 @@ export interface ChartSpec<Point = Period> {
 export type CallKind = 'rpc' | 'sba';
 
 const MIB = 1024 * 1024;
+/** How numbers of a kind are shown; a calm chart has at least this height. */
+export const SECONDS = { minTop: 0.001, format: formatDuration };
+export const COUNTS = { minTop: 4, format: formatCount };
+export const RATES = { minTop: 1, format: formatRate };
 /** Axis steps for counts, which are whole numbers. */
 const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
@@ -65,8 +69,7 @@ function withMaximum(spec: ChartSpec, maximum: number | null | undefined): Chart
 const RATE: ChartSpec = {
   title: 'Calls a second',
   def: 'chart.rate',
-  minTop: 1,
-  format: formatRate,
+  ...RATES,
   lines: [
     { label: 'RPC', colour: 'a', isFilled: true, value: (period) => perSecond(period.rpc.count, period) },
     { label: 'SBA', colour: 'b', dash: [5, 3], value: (period) => perSecond(period.sba.count, period) },
@@ -78,8 +81,7 @@ function createDurationChart(kind: CallKind): ChartSpec {
   return {
     title: `Duration of ${kind.toUpperCase()} calls`,
     def: 'chart.duration',
-    minTop: 0.001,
-    format: formatDuration,
+    ...SECONDS,
     lines: [
       { label: 'p50', colour: 'a', value: (period) => period[kind].p50 },
       { label: 'p95', colour: 'b', dash: [5, 3], value: (period) => period[kind].p95 },
@@ -96,8 +98,7 @@ function perCall(seconds: number, { times }: Period): number | null {
 const TIMES: ChartSpec = {
   title: 'Time of a call',
   def: 'chart.times',
-  minTop: 0.001,
-  format: formatDuration,
+  ...SECONDS,
   lines: [
     { label: 'server', colour: 'a', isFilled: true, value: (period) => perCall(period.times.durationS, period) },
     {
@@ -110,9 +111,8 @@ const TIMES: ChartSpec = {
 const ERRORS: ChartSpec = {
   title: 'Errors',
   def: 'chart.errors',
-  minTop: 4,
+  ...COUNTS,
   axisSteps: WHOLE_STEPS,
-  format: formatCount,
   lines: [
     { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc.errors },
     { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba.errors },
@@ -144,9 +144,8 @@ const HEAP: ChartSpec = {
 const THREADS: ChartSpec = {
   title: 'Request threads',
   def: 'chart.threads',
-  minTop: 4,
+  ...COUNTS,
   axisSteps: WHOLE_STEPS,
-  format: formatCount,
   lines: [{ label: 'busy', colour: 'a', isFilled: true, value: ({ busyThreads }) => busyThreads }],
   isNow: true,
 };
@@ -154,8 +153,7 @@ const THREADS: ChartSpec = {
 const PROCESSORS: ChartSpec = {
   title: 'Processors of the server',
   def: 'chart.processors',
-  minTop: 1,
-  format: formatRate,
+  ...RATES,
   lines: [{ label: 'in use', colour: 'b', isFilled: true, value: ({ cores }) => cores }],
   isNow: true,
 };

@@ -3,7 +3,16 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { type CsvColumn, filterRows, formatCsv, holdOrder, sortRows, type TableView } from './table-model.ts';
+import type { Shown } from './page-state.ts';
+import {
+  type CsvColumn,
+  filterRows,
+  formatCsv,
+  holdOrder,
+  type Sort,
+  sortRows,
+  type TableView,
+} from './table-model.ts';
 
 interface FilteredTableProps<Row> extends Omit<TableProps<Row>, 'shown' | 'sort' | 'onSort' | 'onHold'> {
   /** Key of the column that sorts it first, descending. */
@@ -61,6 +70,20 @@ export function FilteredTable<Row>(props: FilteredTableProps<Row>) {
       <DataTable {...props} shown={shown} sort={sort} onSort={(chosen) => onView({ sort: chosen })} onHold={hold.set} />
     </div>
   );
+}
+
+/** The rows and the sorting of a list without a filter. `name`: of the list, for its sorting in the address. */
+export function useList<Row>(
+  name: string,
+  sortedBy: string,
+  { rows, columns }: Pick<TableProps<Row>, 'rows' | 'columns'>,
+  { state, onView }: Pick<Shown, 'state' | 'onView'>,
+) {
+  const { lists } = state.route.view;
+  const chosen = lists[name];
+  const sort = useMemo(() => chosen ?? { key: sortedBy, isDescending: true }, [chosen, sortedBy]);
+  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  return { rows, columns, shown, sort, onSort: (next: Sort) => onView({ lists: { ...lists, [name]: next } }) };
 }
 
 interface CsvProps<Row> {

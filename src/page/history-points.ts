@@ -51,18 +51,12 @@ export function selectUsualMinutes(points: readonly HistoryPoint[], stepSeconds:
 
 export type Trend = 'up' | 'down' | 'same';
 
-/** A figure against the median of the hour. */
-interface Usual {
-  readonly value: number;
-  readonly trend: Trend;
-}
-
-/** Undefined without enough minutes that have the figure. A difference of less than a fifth is none. */
+/** A figure against the median of the hour. Undefined without enough minutes that have it. Less than a fifth is none. */
 export function compareWithUsual(
   minute: Period,
   minutes: readonly Period[],
   figure: (period: Period) => number | null,
-): Usual | undefined {
+): { readonly value: number; readonly trend: Trend } | undefined {
   const now = figure(minute);
   const known = minutes.flatMap((each) => figure(each) ?? []).sort((a, b) => a - b);
   const value = known[Math.floor(known.length / 2)];

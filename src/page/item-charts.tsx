@@ -1,7 +1,7 @@
 /** The last hour of one name: calls, errors and durations over time, and how many took how long. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { formatCount, formatDuration } from '../base/figures.ts';
-import type { ChartSpec } from './chart-specs.ts';
+import { type ChartSpec, COUNTS, SECONDS } from './chart-specs.ts';
 import { ChartStack, useCursor, useScheme } from './chart-stack.tsx';
 import { Term } from './explanations.tsx';
 import { formatTime } from './format.ts';
@@ -24,8 +24,7 @@ const CALLS: ChartSpec<ItemMinute> = {
   title: 'Calls a minute',
   def: 'item.calls',
   isBars: true,
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [
     {
       label: 'ended',
@@ -41,8 +40,7 @@ const CALLS: ChartSpec<ItemMinute> = {
 const DURATIONS: ChartSpec<ItemMinute> = {
   title: 'Duration',
   def: 'item.duration',
-  minTop: 0.001,
-  format: formatDuration,
+  ...SECONDS,
   lines: [
     { label: 'p50', colour: 'a', value: ({ p50 }) => p50 },
     { label: 'p95', colour: 'b', dash: [5, 3], value: ({ p95 }) => p95 },
@@ -54,8 +52,7 @@ const VALUES: ChartSpec<ItemMinute> = {
   title: 'Values a minute',
   def: 'item.values',
   isBars: true,
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [{ label: 'received', colour: 'a', isFilled: true, value: ({ values }) => values }],
 };
 

@@ -4,7 +4,7 @@ import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { DataTable, type TableProps } from './data-table.tsx';
 import { explain } from './explanations.tsx';
 import { FigureList } from './figure-list.tsx';
-import { CsvButton } from './filtered-table.tsx';
+import { CsvButton, useList } from './filtered-table.tsx';
 import { describeUser } from './format.ts';
 import { ItemCharts } from './item-charts.tsx';
 import { rowsOfSession, selectCallFacts, selectObjectFacts, selectSessionFacts } from './item-facts.ts';
@@ -28,7 +28,6 @@ import {
   SESSION_OBJECT_COLUMNS,
   SLOWEST_COLUMNS_OF_NAME,
 } from './table-columns.ts';
-import { sortRows } from './table-model.ts';
 import { NeedsRole, TABLES } from './tables.tsx';
 
 export function ItemView(props: Shown) {
@@ -199,23 +198,15 @@ interface ListProps<Row> extends Shown, Omit<TableProps<Row>, 'shown' | 'sort' |
 
 /** A table below its title, without a filter. */
 function List<Row>({ name, sortedBy, state, onView, ...table }: ListProps<Row>) {
-  const { caption, rows, columns } = table;
-  const { view, item = '' } = state.route;
-  const chosen = view.lists[name];
-  const sort = useMemo(() => chosen ?? { key: sortedBy, isDescending: true }, [chosen, sortedBy]);
-  const shown = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
+  const { caption, columns } = table;
+  const list = useList(name, sortedBy, table, { state, onView });
   return (
     <>
       <div class="table-tools">
         <h4>{caption}</h4>
-        <CsvButton name={`${caption} ${item}`} columns={columns} rows={shown} />
+        <CsvButton name={`${caption} ${state.route.item ?? ''}`} columns={columns} rows={list.shown} />
       </div>
-      <DataTable
-        {...table}
-        shown={shown}
-        sort={sort}
-        onSort={(next) => onView({ lists: { ...view.lists, [name]: next } })}
-      />
+      <DataTable {...table} {...list} />
     </>
   );
 }

@@ -6,13 +6,13 @@ import { render } from 'preact';
 import { Api, type Credential } from './api.ts';
 import { App } from './app.tsx';
 import { createInitialState, Store } from './page-state.ts';
-import { PastLoader } from './past-loader.ts';
-import { Poller } from './poller.ts';
+import { startPastLoader } from './past-loader.ts';
+import { createPoller } from './poller.ts';
 import { formatRoute, keepRange, parseRoute } from './route.ts';
 
 const store = new Store(createInitialState(parseRoute(location.hash)));
 const api = new Api();
-const poller = new Poller(api, store);
+const poller = createPoller(api, store);
 
 addEventListener('hashchange', () => {
   const linked = parseRoute(location.hash);
@@ -30,5 +30,5 @@ function useCredential(credential: Credential): void {
 
 const root = document.getElementById('page');
 if (root !== null) render(<App store={store} onCredential={useCredential} />, root);
-new PastLoader(api, store).start();
-poller.start();
+startPastLoader(api, store);
+poller.now();

@@ -1,14 +1,22 @@
 /** The charts of the history on disk: any range, beside another time, and what became slower. */
 import { useCallback, useMemo, useRef } from 'preact/hooks';
-import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import type { ChartSpec } from './chart-specs.ts';
+import { type ChartSpec, COUNTS, RATES, SECONDS } from './chart-specs.ts';
 import { ChartStack, useCursor } from './chart-stack.tsx';
 import { Time } from './explanations.tsx';
 import { CsvButton } from './filtered-table.tsx';
 import { formatTime } from './format.ts';
 import { greatest } from './history-points.ts';
 import type { Shown } from './page-state.ts';
-import { DAY_S, HOUR_S, type PastCalls, type PastPoint, type PastState, type PastView, zoomTo } from './past.ts';
+import {
+  DAY_S,
+  HOUR_S,
+  type PastCalls,
+  type PastPoint,
+  type PastState,
+  type PastValues,
+  type PastView,
+  zoomTo,
+} from './past.ts';
 import { createPointColumns } from './past-columns.ts';
 import { PastTables } from './past-tables.tsx';
 import { Choice, KINDS, RangeChoice } from './range-choice.tsx';
@@ -16,16 +24,15 @@ import { Choice, KINDS, RangeChoice } from './range-choice.tsx';
 const MINUTE_S = 60;
 const BEFORE_DASH = [4, 3];
 
-const perMinute = (calls: PastCalls | undefined, seconds: number) =>
+const perMinute = ({ calls }: PastValues, seconds: number) =>
   calls === undefined ? null : calls.count / (seconds / MINUTE_S);
 
 const CALLS: ChartSpec<PastPoint> = {
   title: 'Calls a minute',
   def: 'past.calls',
-  minTop: 1,
-  format: formatRate,
+  ...RATES,
   lines: [
-    { label: 'calls', colour: 'a', isFilled: true, value: ({ calls, seconds }) => perMinute(calls, seconds) },
+    { label: 'calls', colour: 'a', isFilled: true, value: ({ now, seconds }) => perMinute(now, seconds) },
     { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before, step }) => perMinute(before, step) },
   ],
 };
@@ -33,36 +40,33 @@ const CALLS: ChartSpec<PastPoint> = {
 const DURATIONS: ChartSpec<PastPoint> = {
   title: 'Duration',
   def: 'past.duration',
-  minTop: 0.001,
+  ...SECONDS,
   hasSinglePoints: true,
-  format: formatDuration,
   lines: [
-    { label: 'p50', colour: 'a', value: ({ calls }) => calls?.p50 ?? null },
-    { label: 'p95', colour: 'c', value: ({ calls }) => calls?.p95 ?? null },
-    { label: 'p50 before', colour: 'a', dash: BEFORE_DASH, value: ({ before }) => before?.p50 ?? null },
-    { label: 'p95 before', colour: 'c', dash: BEFORE_DASH, value: ({ before }) => before?.p95 ?? null },
+    { label: 'p50', colour: 'a', value: ({ now }) => now.calls?.p50 ?? null },
+    { label: 'p95', colour: 'c', value: ({ now }) => now.calls?.p95 ?? null },
+    { label: 'p50 before', colour: 'a', dash: BEFORE_DASH, value: ({ before }) => before.calls?.p50 ?? null },
+    { label: 'p95 before', colour: 'c', dash: BEFORE_DASH, value: ({ before }) => before.calls?.p95 ?? null },
   ],
 };
 
 const ERRORS: ChartSpec<PastPoint> = {
   title: 'Errors',
   def: 'past.errors',
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [
-    { label: 'errors', colour: 'c', isFilled: true, value: ({ calls }) => calls?.errors ?? null },
-    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before?.errors ?? null },
+    { label: 'errors', colour: 'c', isFilled: true, value: ({ now }) => now.calls?.errors ?? null },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before.calls?.errors ?? null },
   ],
 };
 
 const SESSIONS: ChartSpec<PastPoint> = {
   title: 'Sessions',
   def: 'past.sessions',
-  minTop: 4,
-  format: formatCount,
+  ...COUNTS,
   lines: [
-    { label: 'at most', colour: 'b', isFilled: true, value: ({ sessions }) => sessions ?? null },
-    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ sessionsBefore }) => sessionsBefore ?? null },
+    { label: 'at most', colour: 'b', isFilled: true, value: ({ now }) => now.sessions ?? null },
+    { label: 'before', colour: 'd', dash: BEFORE_DASH, value: ({ before }) => before.sessions ?? null },
   ],
 };
 
@@ -137,19 +141,16 @@ function PastStack({ past, chosen, isSingle, nowMs, change }: PartProps & { past
 
 /** Of each line the greatest value, as one point. */
 function sumUp(points: readonly PastPoint[]): PastPoint {
-  const greatestOf = (calls: readonly (PastCalls | undefined)[]): PastCalls | undefined => {
-    const of = (key: keyof PastCalls) => greatest(calls.map((one) => one?.[key]));
+  const greatestOf = (values: readonly PastValues[]): PastValues => {
+    const of = (key: keyof PastCalls) => greatest(values.map(({ calls }) => calls?.[key]));
     const count = of('count');
-    return count === null ? undefined : { count, errors: of('errors') ?? 0, p50: of('p50'), p95: of('p95'), max: null };
+    const calls =
+      count === null ? undefined : { count, errors: of('errors') ?? 0, p50: of('p50'), p95: of('p95'), max: null };
+    return { calls, sessions: greatest(values.map(({ sessions }) => sessions)) ?? undefined };
   };
   const { step = MINUTE_S, seconds = MINUTE_S } = points[0] ?? {};
-  return {
-    ...{ t: 0, step, seconds },
-    calls: greatestOf(points.map(({ calls }) => calls)),
-    before: greatestOf(points.map(({ before }) => before)),
-    sessions: greatest(points.map(({ sessions }) => sessions)) ?? undefined,
-    sessionsBefore: greatest(points.map(({ sessionsBefore }) => sessionsBefore)) ?? undefined,
-  };
+  const [now, before] = [points.map((point) => point.now), points.map((point) => point.before)];
+  return { t: 0, step, seconds, now: greatestOf(now), before: greatestOf(before) };
 }
 
 /** Moves and zooms without a pointer, chooses the other time, and saves what is shown. */
@@ -190,26 +191,21 @@ function PastTools({ past, chosen, nowMs, change }: PartProps & { past: PastStat
   );
 }
 
-const SHIFTS: readonly { readonly name: string; readonly shiftS: number | undefined }[] = [
-  { name: 'nothing', shiftS: undefined },
-  { name: 'the day before', shiftS: DAY_S },
-  { name: 'the week before', shiftS: 7 * DAY_S },
-];
+const SHIFTS: Readonly<Record<string, number | undefined>> = {
+  ...{ nothing: undefined, 'the day before': DAY_S, 'the week before': 7 * DAY_S },
+};
 const OTHER = 'another time';
 
 /** Shifts are whole hours, so that the steps of both times begin at the same places. */
 function Compare({ chosen: { shiftS }, fromS, change }: Omit<PartProps, 'nowMs'> & { fromS: number }) {
-  const known = SHIFTS.find((one) => one.shiftS === shiftS);
-  const choose = (name: string) => {
-    const shift = SHIFTS.find((one) => one.name === name);
-    change({ shiftS: shift === undefined ? 2 * DAY_S : shift.shiftS });
-  };
+  const known = Object.keys(SHIFTS).find((name) => SHIFTS[name] === shiftS);
+  const choose = (name: string) => change({ shiftS: name in SHIFTS ? SHIFTS[name] : 2 * DAY_S });
   return (
     <>
       <label class="compare">
         Compare with{' '}
-        <select value={known?.name ?? OTHER} onChange={(event) => choose(event.currentTarget.value)}>
-          {[...SHIFTS.map(({ name }) => name), OTHER].map((name) => (
+        <select value={known ?? OTHER} onChange={(event) => choose(event.currentTarget.value)}>
+          {[...Object.keys(SHIFTS), OTHER].map((name) => (
             <option key={name} value={name}>
               {name}
             </option>

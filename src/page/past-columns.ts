@@ -59,15 +59,13 @@ const KEYS = ['count', 'errors', 'p50', 'p95', 'max'] as const;
 
 /** For a CSV file of the charts. */
 export function createPointColumns(isCompared: boolean): readonly CsvColumn<PastPoint>[] {
-  const now: readonly CsvColumn<PastPoint>[] = [
-    { label: 'time', value: ({ t }) => t, csv: ({ t }) => new Date(t * 1000).toISOString() },
-    ...KEYS.map((key) => ({ label: key, value: ({ calls }: PastPoint) => calls?.[key] ?? null })),
-    { label: 'sessions', value: ({ sessions }) => sessions ?? null },
+  const columnsOf = (time: 'now' | 'before', suffix: string): readonly CsvColumn<PastPoint>[] => [
+    ...KEYS.map((key) => ({ label: `${key}${suffix}`, value: (point: PastPoint) => point[time].calls?.[key] ?? null })),
+    { label: `sessions${suffix}`, value: (point) => point[time].sessions ?? null },
   ];
-  if (!isCompared) return now;
   return [
-    ...now,
-    ...KEYS.map((key) => ({ label: `${key} before`, value: ({ before }: PastPoint) => before?.[key] ?? null })),
-    { label: 'sessions before', value: ({ sessionsBefore }) => sessionsBefore ?? null },
+    { label: 'time', value: ({ t }) => t, csv: ({ t }) => new Date(t * 1000).toISOString() },
+    ...columnsOf('now', ''),
+    ...(isCompared ? columnsOf('before', ' before') : []),
   ];
 }

@@ -2,13 +2,12 @@
 import { DEFINITIONS } from '../base/definitions.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { CsvButton } from './filtered-table.tsx';
+import { CsvButton, useList } from './filtered-table.tsx';
 import { formatTime } from './format.ts';
 import type { Shown } from './page-state.ts';
 import { MAX_NAMES_S, type NameRow, type PastState, type SlowerNames } from './past.ts';
 import { COMPARED_COLUMNS, NAME_COLUMNS } from './past-columns.ts';
 import { formatRoute } from './route.ts';
-import { sortRows } from './table-model.ts';
 
 interface PastTablesProps extends Shown {
   readonly past: PastState;
@@ -77,20 +76,16 @@ interface NamesProps extends PastTablesProps {
 
 function Names({ state, application, name, caption, rows, isCompared, nowMs, onView }: NamesProps) {
   const columns = isCompared ? COMPARED_COLUMNS : NAME_COLUMNS;
-  const { lists } = state.route.view;
-  const chosen = lists[name] ?? { key: isCompared ? 'change' : 'p95', isDescending: true };
-  const shown = sortRows(rows, columns, chosen);
+  const list = useList(name, isCompared ? 'change' : 'p95', { rows, columns }, { state, onView });
   return (
     <>
       <DataTable
-        {...{ caption, columns, rows, shown, nowMs }}
-        sort={chosen}
-        onSort={(sort) => onView({ lists: { ...lists, [name]: sort } })}
+        {...{ ...list, caption, nowMs }}
         keyOf={(row) => row.name}
         href={(row) => formatName(application.name, row.name)}
         emptyText="No calls in this range."
       />
-      <CsvButton name={caption} columns={columns} rows={shown} />
+      <CsvButton name={caption} columns={columns} rows={list.shown} />
     </>
   );
 }

@@ -34,17 +34,20 @@ export interface PastCalls {
   readonly max: number | null;
 }
 
+export interface PastValues {
+  readonly calls?: PastCalls | undefined;
+  readonly sessions?: number | undefined;
+}
+
 /** A step, which begins at `t`; nothing is known where nothing was measured. */
 export interface PastPoint extends Timed {
   /** Length of the step in seconds. */
   readonly step: number;
   /** The seconds of it that have passed, in whole minutes. */
   readonly seconds: number;
-  readonly calls: PastCalls | undefined;
-  readonly sessions: number | undefined;
-  /** The same, `shiftS` earlier. */
-  readonly before: PastCalls | undefined;
-  readonly sessionsBefore: number | undefined;
+  readonly now: PastValues;
+  /** `shiftS` earlier. */
+  readonly before: PastValues;
 }
 
 /** A row of `history/names` and `history/slower`. */
@@ -148,40 +151,35 @@ export interface Steps {
   readonly rows: readonly (readonly [string, number, number, ...(number | null)[]])[];
 }
 
-/** Times in epoch seconds. */
-type ByTime<Value> = ReadonlyMap<number, Value>;
-
-function readCalls({ rows }: Steps, shiftS: number): ByTime<PastCalls> {
-  return new Map(
-    rows.map(([time, count, errors, p50 = null, p95 = null, , max = null]) => {
-      return [Date.parse(time) / 1000 + shiftS, { count, errors, p50, p95, max }];
-    }),
-  );
+/** By epoch seconds. */
+function readValues({ calls, sessions }: StepsOf, shiftS: number): ReadonlyMap<number, PastValues> {
+  const timeOf = (time: string) => Date.parse(time) / 1000 + shiftS;
+  const values = new Map<number, PastValues>();
+  for (const [time, count, errors, p50 = null, p95 = null, , max = null] of calls.rows)
+    values.set(timeOf(time), { calls: { count, errors, p50, p95, max } });
+  for (const [time, count] of sessions?.rows ?? [])
+    values.set(timeOf(time), { ...values.get(timeOf(time)), sessions: count });
+  return values;
 }
 
-function readCounts({ rows }: Steps, shiftS: number): ByTime<number> {
-  return new Map(rows.map(([time, count]) => [Date.parse(time) / 1000 + shiftS, count]));
+interface StepsOf {
+  readonly calls: Steps;
+  readonly sessions: Steps | undefined;
 }
 
 /** One point for each step of the range until `nowS`, also where nothing was measured, so that lines have gaps there. */
 export function joinSteps(
   { fromS, toS, shiftS = 0 }: Pick<PastQuery, 'fromS' | 'toS' | 'shiftS'>,
-  now: { readonly calls: Steps; readonly sessions: Steps | undefined },
-  before: typeof now | undefined,
+  now: StepsOf,
+  before: StepsOf | undefined,
   nowS: number,
 ): readonly PastPoint[] {
   const { step } = now.calls;
-  const calls = readCalls(now.calls, 0);
-  const sessions = now.sessions && readCounts(now.sessions, 0);
-  const callsBefore = before && readCalls(before.calls, shiftS);
-  const sessionsBefore = before?.sessions && readCounts(before.sessions, shiftS);
+  const [values, valuesBefore] = [readValues(now, 0), before && readValues(before, shiftS)];
   const points: PastPoint[] = [];
   for (let t = Math.ceil(fromS / step) * step; t < toS; t += step) {
     const seconds = Math.min(step, Math.max(1, Math.floor((nowS - t) / MINUTE_S)) * MINUTE_S);
-    points.push({
-      ...{ t, step, seconds, calls: calls.get(t), sessions: sessions?.get(t) },
-      ...{ before: callsBefore?.get(t), sessionsBefore: sessionsBefore?.get(t) },
-    });
+    points.push({ t, step, seconds, now: values.get(t) ?? {}, before: valuesBefore?.get(t) ?? {} });
   }
   return points;
 }

@@ -23,121 +23,111 @@ import {
   withLive,
   withoutLive,
 } from './page-state.ts';
-import { formatSegment, PERSONAL_TABLES } from './route.ts';
+import { formatSegment, PERSONAL_TABLES, type Route } from './route.ts';
 
 const PERIOD_MS = 2_000;
 
-export class Poller {
-  readonly #api: Api;
-  readonly #store: Store;
-  #timer: number | undefined;
-  #isAsking = false;
+export function createPoller(api: Api, store: Store) {
+  let timer: number | undefined;
+  let isAsking = false;
   /** The running round is outdated: another one was requested meanwhile. */
-  #isStale = false;
-
-  constructor(api: Api, store: Store) {
-    this.#api = api;
-    this.#store = store;
-  }
-
-  start(): void {
-    document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) this.wake();
-    });
-    this.now();
-  }
-
-  /** Same as `now`, except while waiting for a credential: resending a wrong one would count as another failure. */
-  wake(): void {
-    if (this.#store.state.connection.kind !== 'signIn') this.now();
-  }
-
+  let isStale = false;
   /** Runs a round at once, or right after the running one. */
-  now(): void {
-    clearTimeout(this.#timer);
-    if (this.#isAsking) {
-      this.#isStale = true;
+  const now = (): void => {
+    clearTimeout(timer);
+    if (isAsking) {
+      isStale = true;
       return;
     }
-    this.#isAsking = true;
-    void this.#round().then((waitMs) => {
-      this.#isAsking = false;
-      const isStale = this.#isStale;
-      this.#isStale = false;
-      if (isStale) this.now();
-      else if (waitMs !== undefined && !document.hidden) this.#timer = window.setTimeout(() => this.now(), waitMs);
+    isAsking = true;
+    void runRound(api, store).then((waitMs) => {
+      isAsking = false;
+      const wasStale = isStale;
+      isStale = false;
+      if (wasStale) now();
+      else if (waitMs !== undefined && !document.hidden) timer = window.setTimeout(now, waitMs);
     });
-  }
+  };
+  /** Same as `now`, except while waiting for a credential: resending a wrong one would count as another failure. */
+  const wake = (): void => {
+    if (store.state.connection.kind !== 'signIn') now();
+  };
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) wake();
+  });
+  return { now, wake };
+}
 
-  /** Returns the wait for the next round; undefined: none until `now` is called. Never rejects. */
-  async #round(): Promise<number | undefined> {
-    const known = this.#store.state.live;
-    let answer = await this.#api.get<Live>(known === undefined ? 'live' : `live?since=${known.seq}`);
-    if (answer.kind === 'ok' && isOtherProcess(this.#store.state, answer.value)) {
-      answer = await this.#api.get<Live>('live');
-    }
-    if (answer.kind !== 'ok') {
-      const refusal = answer;
-      this.#store.update((state) => withoutLive(state, refusal, performance.now()));
-      // Repeating a wrong password only gets the address refused.
-      if (answer.kind === 'refused' && requiresSignIn(answer.status)) return undefined;
-      const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
-      return Math.max(PERIOD_MS, retryAfterMs);
-    }
-    const live = answer.value;
-    const open = await this.#readOpen(live);
-    this.#store.update((state) => ({ ...withLive(state, live, performance.now()), ...open }));
-    return PERIOD_MS;
+/** Returns the wait for the next round; undefined: none until `now` is called. Never rejects. */
+async function runRound(api: Api, store: Store): Promise<number | undefined> {
+  const known = store.state.live;
+  let answer = await api.get<Live>(known === undefined ? 'live' : `live?since=${known.seq}`);
+  if (answer.kind === 'ok' && isOtherProcess(store.state, answer.value)) answer = await api.get<Live>('live');
+  if (answer.kind !== 'ok') {
+    const refusal = answer;
+    store.update((state) => withoutLive(state, refusal, performance.now()));
+    // Repeating a wrong password only gets the address refused.
+    if (answer.kind === 'refused' && requiresSignIn(answer.status)) return undefined;
+    const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
+    return Math.max(PERIOD_MS, retryAfterMs);
   }
+  const live = answer.value;
+  const open = await readOpen(api, store, live);
+  store.update((state) => ({ ...withLive(state, live, performance.now()), ...open }));
+  return PERIOD_MS;
+}
 
-  /** Reads the open table and the open item; what cannot be read keeps its last state. */
-  async #readOpen(live: Live): Promise<Partial<PageState>> {
-    const { route } = this.#store.state;
-    const application = route.application ?? live.applications[0]?.name;
-    if (application === undefined) return {};
-    const judgement = await this.#judgement(application);
-    const isHidden = PERSONAL_TABLES.has(route.table) && live.role !== 'sessions';
-    if (isHidden) return { table: undefined, item: undefined, ...judgement };
-    const [table, item] = await Promise.all([
-      this.#table(live, application, route.table),
-      this.#item(application, route.table, route.item),
-    ]);
-    // The user may have moved on meanwhile.
-    return this.#store.state.route === route ? { ...table, ...item, ...judgement } : {};
-  }
+/** Reads the open table and the open item; what cannot be read keeps its last state. */
+async function readOpen(api: Api, store: Store, live: Live): Promise<Partial<PageState>> {
+  const { route } = store.state;
+  const application = route.application ?? live.applications[0]?.name;
+  if (application === undefined) return {};
+  const judgement = store.state.areRulesOpen ? await readRules(api, application) : {};
+  const isHidden = PERSONAL_TABLES.has(route.table) && live.role !== 'sessions';
+  if (isHidden) return { table: undefined, item: undefined, ...judgement };
+  const [table, item] = await Promise.all([
+    readTable(api, live, application, route.table),
+    readItem(api, store, application, route),
+  ]);
+  // The user may have moved on meanwhile.
+  return store.state.route === route ? { ...table, ...item, ...judgement } : {};
+}
 
-  /** The rules of the verdict, while the reader has them open. */
-  async #judgement(application: string): Promise<Partial<PageState>> {
-    if (!this.#store.state.areRulesOpen) return {};
-    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${formatAdminPath(application)}/d2/verdict`);
-    return answer.kind === 'ok' ? { rules: answer.value.rules } : {};
-  }
+/** The rules of the verdict, while the reader has them open. */
+async function readRules(api: Api, application: string): Promise<Partial<PageState>> {
+  const answer = await api.get<{ rules: readonly VerdictRule[] }>(`${formatAdminPath(application)}/d2/verdict`);
+  return answer.kind === 'ok' ? { rules: answer.value.rules } : {};
+}
 
-  async #table(live: Live, application: string, kind: TableKind): Promise<Partial<PageState>> {
-    if (kind === 'running' || kind === 'slowest') {
-      const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
-      const calls = await this.#api.get<readonly SingleCall[]>(path);
-      if (calls.kind !== 'ok') return {};
-      return { table: { kind, application, rows: parseCalls(calls.value, live.clientTimeoutSeconds) } };
-    }
-    const answer = await this.#api.get<Columns>(formatLivePath(application, kind));
-    if (answer.kind !== 'ok') return {};
-    return { table: { kind, application, rows: parseRows(answer.value) as TableState['rows'] } };
+async function readTable(api: Api, live: Live, application: string, kind: TableKind): Promise<Partial<PageState>> {
+  if (kind === 'running' || kind === 'slowest') {
+    const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
+    const calls = await api.get<readonly SingleCall[]>(path);
+    if (calls.kind !== 'ok') return {};
+    return { table: { kind, application, rows: parseCalls(calls.value, live.clientTimeoutSeconds) } };
   }
+  const answer = await api.get<Columns>(formatLivePath(application, kind));
+  if (answer.kind !== 'ok') return {};
+  return { table: { kind, application, rows: parseRows(answer.value) as TableState['rows'] } };
+}
 
-  async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
-    if (item === undefined) return { item: undefined };
-    const key = `${kind}/${item}`;
-    const [metrics, details] = await Promise.all([
-      this.#api.get<MetricsDocument>(formatItemPath(application, kind, item)),
-      this.#api.get<ItemDetails>(`${formatLivePath(application, kind)}/${encodeURIComponent(item)}`),
-    ]);
-    const known = this.#store.state.item?.key === key ? this.#store.state.item : undefined;
-    const next = { key, details: details.kind === 'ok' ? details.value : known?.details };
-    if (metrics.kind === 'ok') return { item: { ...next, document: metrics.value, isGone: false } };
-    if (metrics.kind === 'lost') return {};
-    return { item: { ...next, document: known?.document, isGone: metrics.status === 404 } };
-  }
+async function readItem(
+  api: Api,
+  store: Store,
+  application: string,
+  { table, item }: Route,
+): Promise<Partial<PageState>> {
+  if (item === undefined) return { item: undefined };
+  const key = `${table}/${item}`;
+  const [metrics, details] = await Promise.all([
+    api.get<MetricsDocument>(formatItemPath(application, table, item)),
+    api.get<ItemDetails>(`${formatLivePath(application, table)}/${encodeURIComponent(item)}`),
+  ]);
+  const known = store.state.item?.key === key ? store.state.item : undefined;
+  const next = { key, details: details.kind === 'ok' ? details.value : known?.details };
+  if (metrics.kind === 'ok') return { item: { ...next, document: metrics.value, isGone: false } };
+  if (metrics.kind === 'lost') return {};
+  return { item: { ...next, document: known?.document, isGone: metrics.status === 404 } };
 }
 
 function formatLivePath(application: string, kind: TableKind): string {

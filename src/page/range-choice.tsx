@@ -3,24 +3,11 @@ import type { CallKind } from './chart-specs.ts';
 import type { Shown } from './page-state.ts';
 import { DAY_S, HOUR_S, NOTHING_CHOSEN, type PastView } from './past.ts';
 
-export const KINDS: readonly Choosable<CallKind>[] = [
-  { value: 'rpc', name: 'RPC' },
-  { value: 'sba', name: 'SBA' },
-];
+export const KINDS: Readonly<Record<string, CallKind>> = { RPC: 'rpc', SBA: 'sba' };
 /** In seconds. */
-const RANGES: readonly Choosable<number>[] = [
-  { value: 300, name: '5 min' },
-  { value: 900, name: '15 min' },
-  { value: 3_600, name: '1 h' },
-];
+const RANGES = { '5 min': 300, '15 min': 900, '1 h': HOUR_S };
 /** Those of the history on disk. */
-const PAST_RANGES: readonly Choosable<number>[] = [
-  { value: 6 * HOUR_S, name: '6 h' },
-  { value: DAY_S, name: '1 d' },
-  { value: 7 * DAY_S, name: '7 d' },
-  { value: 30 * DAY_S, name: '30 d' },
-  { value: 90 * DAY_S, name: '90 d' },
-];
+const PAST_RANGES = { '6 h': 6 * HOUR_S, '1 d': DAY_S, '7 d': 7 * DAY_S, '30 d': 30 * DAY_S, '90 d': 90 * DAY_S };
 
 interface RangeChoiceProps extends Pick<Shown, 'live' | 'onView'> {
   /** Seconds of the range that is shown. */
@@ -31,22 +18,18 @@ interface RangeChoiceProps extends Pick<Shown, 'live' | 'onView'> {
 
 export function RangeChoice({ live, current, past = NOTHING_CHOSEN, onView }: RangeChoiceProps) {
   const choose = (rangeS: number) => {
-    const isPast = PAST_RANGES.some(({ value }) => value === rangeS);
+    const isPast = Object.values(PAST_RANGES).includes(rangeS);
     onView(isPast ? { past: { ...past, rangeS, toS: undefined } } : { rangeS, past: undefined });
   };
-  const choices = live.archive === null ? RANGES : [...RANGES, ...PAST_RANGES];
+  const choices = live.archive === null ? RANGES : { ...RANGES, ...PAST_RANGES };
   return <Choice name="Time range" value={current} choices={choices} onChoose={choose} />;
-}
-
-interface Choosable<Value> {
-  readonly value: Value;
-  readonly name: string;
 }
 
 interface ChoiceProps<Value> {
   readonly name: string;
   readonly value: Value;
-  readonly choices: readonly Choosable<Value>[];
+  /** By name. */
+  readonly choices: Readonly<Record<string, Value>>;
   readonly onChoose: (value: Value) => void;
 }
 
@@ -54,14 +37,9 @@ export function Choice<Value extends string | number>({ name, value, choices, on
   return (
     <fieldset class="choice">
       <legend class="hidden">{name}</legend>
-      {choices.map((choice) => (
-        <button
-          key={choice.value}
-          type="button"
-          aria-pressed={choice.value === value}
-          onClick={() => onChoose(choice.value)}
-        >
-          {choice.name}
+      {Object.entries(choices).map(([label, choice]) => (
+        <button key={label} type="button" aria-pressed={choice === value} onClick={() => onChoose(choice)}>
+          {label}
         </button>
       ))}
     </fieldset>

@@ -37,7 +37,7 @@ export const CALL_COLUMNS: readonly Column<CallRow>[] = [
 
 export const OBJECT_COLUMNS: readonly Column<RowsOf['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
-  subscriptions({ leaves: 2 }),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116, leaves: 2 }),
   number('values', 'Values', 'object.values', formatCount, { leaves: 1 }),
   number('rate', 'Values /s', 'object.rate', formatRate, { widthPx: 92 }),
 ];
@@ -58,8 +58,6 @@ export const PATH_COLUMNS: readonly Column<RowsOf['unclassified'][number]>[] = [
   number('p95', 'p95', 'path.p95', formatDuration),
 ];
 
-const monthShare = ({ month }: Target) => shareOf(month);
-
 export const TARGET_COLUMNS: readonly Column<Target>[] = [
   text('name', 'Target', 'target.name'),
   number('within', 'Within', 'target.within', formatDuration, { leaves: 2 }),
@@ -71,8 +69,8 @@ export const TARGET_COLUMNS: readonly Column<Target>[] = [
   },
   {
     ...{ key: 'month', label: 'This month', def: 'target.month', widthPx: 100, isNumber: true },
-    value: monthShare,
-    text: (row) => formatShareOrNone(monthShare(row)),
+    value: ({ month }) => shareOf(month),
+    text: ({ month }) => formatShareOrNone(shareOf(month)),
     detail: ({ month }) => formatShareOf(month),
   },
   {
@@ -114,7 +112,7 @@ export function describeHour({ hour }: Target): string {
 }
 
 function describeState(target: Target): string {
-  const share = monthShare(target);
+  const share = shareOf(target.month);
   return share === null ? 'no calls' : share < target.share ? 'missed' : 'met';
 }
 
@@ -178,7 +176,7 @@ export function createCallerColumns(callers: readonly CallerRow[]): readonly Col
 
 export const OBSERVER_COLUMNS: readonly Column<CallerRow>[] = [
   ...CALLER_COLUMNS,
-  subscriptions(),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116 }),
   number('count', 'Values', 'object.values', formatCount),
 ];
 
@@ -193,7 +191,7 @@ export const SESSION_CALL_COLUMNS: readonly Column<SessionRows['calls'][number]>
 
 export const SESSION_OBJECT_COLUMNS: readonly Column<SessionRows['objects'][number]>[] = [
   text('name', 'Object', 'object.name'),
-  subscriptions({ leaves: 1 }),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', formatCount, { widthPx: 116, leaves: 1 }),
   number('values', 'Values', 'object.values', formatCount),
 ];
 
@@ -209,12 +207,6 @@ function connection<Row extends { readonly connectionType: ConnectionType }>(mor
   const value = ({ connectionType }: Row) => describeConnection(connectionType);
   const column = { key: 'connection', label: 'Connection', def: 'session.connection', widthPx: 150 } as const;
   return { ...column, isNumber: false, value, text: value, ...more };
-}
-
-function subscriptions<Row extends { readonly subscriptions: number }>(more?: More<Row>): Column<Row> {
-  const value = (row: Row) => row.subscriptions;
-  const column = { key: 'subscriptions', label: 'Subscriptions', def: 'object.subscriptions', widthPx: 116 } as const;
-  return { ...column, isNumber: true, value, text: (row) => formatCount(value(row)), ...more };
 }
 
 /** The members of a row whose value is a `Value`. */

@@ -1,29 +1,23 @@
 /** The targets of calls, and how much of the month's allowance each has used. */
 import { DataTable } from './data-table.tsx';
+import { useList } from './filtered-table.tsx';
 import type { Target } from './live-data.ts';
 import type { Shown } from './page-state.ts';
 import { formatRoute } from './route.ts';
 import { Spark } from './spark.tsx';
 import { describeHour, TARGET_COLUMNS } from './table-columns.ts';
-import { sortRows } from './table-model.ts';
 
 const MINUTES = 60;
-/** In the address, for the sorting. */
-const LIST = 'targets';
 
 export function Targets({ state, application, nowMs, onView }: Shown) {
-  const { lists } = state.route.view;
-  const sort = lists[LIST] ?? { key: 'used', isDescending: true };
-  const rows = application.targets;
+  const list = useList('targets', 'used', { rows: application.targets, columns: TARGET_COLUMNS }, { state, onView });
   return (
     <section class="panel targets" aria-labelledby="targets-heading">
       <div class="panel-head">
         <h2 id="targets-heading">Targets</h2>
       </div>
       <DataTable
-        {...{ rows, sort, nowMs, caption: 'Targets', columns: TARGET_COLUMNS, emptyText: 'No targets.' }}
-        shown={sortRows(rows, TARGET_COLUMNS, sort)}
-        onSort={(chosen) => onView({ lists: { ...lists, [LIST]: chosen } })}
+        {...{ ...list, nowMs, caption: 'Targets', emptyText: 'No targets.' }}
         keyOf={({ name }) => name}
         href={(target) => formatTargetHash(target, application.name)}
         cells={{ hour: (target) => <LastHour target={target} /> }}

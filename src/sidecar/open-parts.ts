@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import { hasReceivers } from '../config/alerts-schema.ts';
 import type { Config } from '../config/config.ts';
-import { AccessLogging } from '../export/access-log/access-logging.ts';
+import { openAccessLogging } from '../export/access-log/access-logging.ts';
 import type { OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
@@ -36,7 +36,7 @@ export async function openParts(config: Config, options: OpenOptions) {
   const { recorder, state } = await openRecorder(config, options);
   const { observers } = recorder;
   const logConfig = isServing ? config.accessLog : { ...config.accessLog, file: undefined };
-  const accessLog = await AccessLogging.open(logConfig, { logger, clock, observers });
+  const accessLog = await openAccessLogging(logConfig, { logger, clock, observers });
   const createOtlp = isServing ? await loadOtlp(config) : undefined;
   const archive = isServing ? await openArchive(config, options) : undefined;
   const alerts = isServing ? await openAlerts(config, options) : undefined;

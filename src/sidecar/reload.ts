@@ -130,12 +130,7 @@ function describeRefusal(error: unknown): ReloadOutcome {
 }
 
 export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
-  counter(
-    'd2_sidecar_config_reloads_total',
-    'Reloads of the configuration: applied or refused.',
-    ({ results }) => results,
-    'result',
-  ),
+  counter('d2_sidecar_config_reloads_total', 'Reloads of the configuration: applied or refused.', 'results', 'result'),
   gauge(
     'd2_sidecar_config_last_reload_successful',
     'Whether the last reload was applied; 1 before the first.',
@@ -146,9 +141,5 @@ export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
     'When the configuration in force was read.',
     ({ lastAppliedEpochMs }) => lastAppliedEpochMs / MS_PER_S,
   ),
-  gauge(
-    'd2_sidecar_config_keys_waiting_for_restart',
-    'Changed keys that wait for a restart.',
-    ({ waiting }) => waiting,
-  ),
+  gauge('d2_sidecar_config_keys_waiting_for_restart', 'Changed keys that wait for a restart.', 'waiting'),
 ];

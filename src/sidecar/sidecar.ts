@@ -26,7 +26,7 @@ import { allowanceUsedOf } from '../measure/record/call-targets.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/monitor-access.ts';
-import { Guard, HostCheck } from '../monitor/guard.ts';
+import { createGuard, createHostCheck, type HostCheck } from '../monitor/guard.ts';
 import { readLiveCounters, renderTop } from '../monitor/live/live-document.ts';
 import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
@@ -97,7 +97,7 @@ export class Sidecar {
     this.tls = tls;
     this.recorder = recorder;
     this.#config = config;
-    this.#hosts = createHostCheck(config);
+    this.#hosts = createHostCheck([config.monitor.host, ...config.monitor.hosts]);
     this.reloads = new Reloads(clock);
     this.limits = new LimitHits(clock, logger);
     this.reporter = new ExchangeReporter(clock, recorder, logger, {
@@ -139,7 +139,7 @@ export class Sidecar {
     const { observers } = recorder;
     this.#otlp = parts.createOtlp?.({ config, monitored, observers, clock, nextTurn, logger, env: process.env });
     const answers = { ...config.metrics, nextTurn };
-    const guard = new Guard({
+    const guard = createGuard({
       access: () => {
         const trouble = tls.monitor?.files.trouble;
         return trouble === undefined ? parts.access.current : new AccessClosed(trouble);
@@ -315,7 +315,7 @@ export class Sidecar {
     return () => {
       for (const apply of applies) apply();
       this.#config = config;
-      this.#hosts = createHostCheck(config);
+      this.#hosts = createHostCheck([config.monitor.host, ...config.monitor.hosts]);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure(createAdmission(config));
       this.#upstream.connectTimeoutMs = config.upstream.connectTimeoutMs;
@@ -385,7 +385,7 @@ export class Sidecar {
       certificates: sections,
       files: { ...sections, 'monitor.auth': access },
       otlp: this.#otlp,
-      accessLog: accessLog.isOn ? accessLog : undefined,
+      accessLog: accessLog.numbers,
       jvmSource: jvm,
       diagnosis: this.#diagnosis,
       version: this.monitored.sidecar.version,
@@ -412,10 +412,6 @@ export class Sidecar {
     if (this.lifecycle.state !== 'serving') return false;
     return !this.#config.monitor.readyWithUpstream || (await this.#upstream.probe());
   }
-}
-
-function createHostCheck({ monitor }: Config): HostCheck {
-  return new HostCheck([monitor.host, ...monitor.hosts]);
 }
 
 /** With the name of this machine if the port is open on all its addresses. */

@@ -135,13 +135,9 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
     ({ restored }) => ({ [restored]: 1 }),
     'result',
   ),
-  counter('d2_sidecar_state_saves_total', 'Saves of the state.', ({ saves }) => saves),
-  counter('d2_sidecar_state_save_failures_total', 'Failed saves of the state.', ({ failures }) => failures),
-  counter(
-    'd2_sidecar_state_conflicts_total',
-    'Saves of another sidecar to the same state.file.',
-    ({ conflicts }) => conflicts,
-  ),
+  counter('d2_sidecar_state_saves_total', 'Saves of the state.', 'saves'),
+  counter('d2_sidecar_state_save_failures_total', 'Failed saves of the state.', 'failures'),
+  counter('d2_sidecar_state_conflicts_total', 'Saves of another sidecar to the same state.file.', 'conflicts'),
   gauge(
     'd2_sidecar_state_last_save_timestamp_seconds',
     'When the last save began.',

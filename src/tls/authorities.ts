@@ -44,15 +44,20 @@ export async function createContext(
   return secureContext;
 }
 
-/** Reads the file at each call, but parses it only when it has changed. */
-export function createAuthoritiesReader(options: Omit<KeyFileOptions, 'maxBytes'>): () => Promise<Authorities> {
+type AuthoritiesOptions = Pick<KeyFileOptions, 'key' | 'createError'> & { readonly file: string | undefined };
+
+/** Reads the file at each call, but parses it only when it has changed. Resolves to undefined without a file. */
+export function createAuthoritiesReader({ file, ...options }: AuthoritiesOptions) {
+  if (file === undefined) return async () => undefined;
   const last = new LastResult<Authorities>();
-  const { key, file } = options;
+  const { key } = options;
   const parse = async (bytes: Buffer) => {
     const authorities = await readAuthorities(`${key}: ${file}`, bytes.toString('latin1'));
     return { pem: authorities.join(''), secureContext: await createContext({}, authorities) };
   };
-  return createKeyFileReader({ ...options, maxBytes: MAX_BYTES }, (bytes) => last.of([bytes], () => parse(bytes)));
+  return createKeyFileReader({ ...options, file, maxBytes: MAX_BYTES }, (bytes) =>
+    last.of([bytes], () => parse(bytes)),
+  );
 }
 
 /** Keeps the result of the last call, also a failure: watched files are read every two seconds, and deriving a key is costly. */

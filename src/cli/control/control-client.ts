@@ -19,7 +19,6 @@ const RELOAD_TIMEOUT_MS = 60_000;
 const THREADS_TIMEOUT_MS = 20_000;
 /** A mail server may delay its answers. */
 const ALERT_TIMEOUT_MS = 30_000;
-const BACKUP_TIMEOUT_MS = 600_000;
 /** More than the largest report: 64 Mi characters of up to four bytes. */
 const MAX_ANSWER_BYTES = 300_000_000;
 
@@ -32,7 +31,9 @@ type Path = `${'GET' | 'POST'} /${string}`;
 
 export const requestStatus = (socket: string) => fetchJson(socket, 'GET /status', STATUS);
 
-export const requestDrain = (socket: string) => fetchJson(socket, 'POST /drain', STATUS);
+/** `command`: e.g. `/drain`; resolves to the status after it. */
+export const requestCommand = (socket: string, command: `/${string}`, timeoutMs?: number) =>
+  fetchJson(socket, `POST ${command}`, STATUS, timeoutMs);
 
 /** `isReady` is the answer of `/readyz`. */
 export const requestHealth = (socket: string) => fetchJson(socket, 'GET /health', HEALTH);
@@ -44,20 +45,11 @@ export const requestReport = (socket: string, includesUsers: boolean, maxBytes?:
 
 export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
 
-export const requestNote = (socket: string, text: string) =>
-  fetchJson(socket, `POST /note?text=${encodeURIComponent(text)}`, STATUS);
-
-export const requestBackup = (socket: string, file: string) =>
-  fetchJson(socket, `POST /history/backup?file=${encodeURIComponent(file)}`, STATUS, BACKUP_TIMEOUT_MS);
-
 export const requestSummary = async (socket: string, seconds: number) =>
   JSON.parse(await fetchText(socket, `GET /summary?seconds=${seconds}`, RELOAD_TIMEOUT_MS)) as Summary;
 
 export const requestAlertTest = (socket: string) =>
   fetchJson(socket, 'POST /alerts/test', ALERT_TEST, ALERT_TIMEOUT_MS);
-
-export const requestSilence = (socket: string, ms: number, text: string) =>
-  fetchJson(socket, `POST /alerts/silence?ms=${ms}&text=${encodeURIComponent(text)}`, STATUS);
 
 export const requestTop = async (socket: string) => JSON.parse(await fetchText(socket, 'GET /top')) as TopDocument;
 

@@ -26,15 +26,16 @@
  */
 import { once } from 'node:events';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import path from 'node:path';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import { describeErrno, SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { Problem } from '../../base/problem.ts';
 import { sanitizeText } from '../../base/shown-text.ts';
 import { NO_SCHEMAS } from '../../monitor/monitor.ts';
+import { sendProblem } from '../../monitor/send.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { ControlError, type ControlStatus, type ReloadAnswer, SERVER_NAME } from './protocol.ts';
 import { makePrivateFolder, removeStale } from './socket-folder.ts';
@@ -52,68 +53,59 @@ const MAX_PATH_BYTES = 103;
 const SOCKET_UMASK = 0o177;
 const SOCKET_MODE = 0o600;
 
-export class ControlServer {
-  readonly path: string;
-  readonly #server: Server;
+export type ControlServer = Awaited<ReturnType<typeof openControlServer>>;
 
-  /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
-  static async open(
-    socketPath: string,
-    target: Controllable,
-    logger: Logger,
-    requestTimeoutMs: number = REQUEST_TIMEOUT_MS,
-    answerTimeoutMs: number = ANSWER_TIMEOUT_MS,
-  ): Promise<ControlServer> {
-    const app = Fastify({
-      bodyLimit: MAX_BODY_BYTES,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: requestTimeoutMs,
-      // Also ends a connection whose client does not read its answer.
-      connectionTimeout: answerTimeoutMs,
-      http: {
-        headersTimeout: requestTimeoutMs,
-        connectionsCheckingInterval: requestTimeoutMs,
-        requireHostHeader: false,
-      },
-      schemaController: NO_SCHEMAS,
-    });
-    addControlRoutes(app, target, logger);
-    await app.ready();
-    const { server } = app;
-    const control = new ControlServer(socketPath, server, logger);
-    try {
-      await (platform.isPipe(socketPath)
-        ? once(server.listen(socketPath), 'listening')
-        : listenPrivately(server, socketPath));
-    } catch (cause) {
-      server.close();
-      if (cause instanceof ControlError) throw cause;
-      throw new ControlError(`${socketPath} cannot be opened: ${describeErrno(cause)}`, cause);
-    }
-    server.on('error', (error) => logger.warn({ reason: describeErrno(error) }, 'control socket failed'));
-    return control;
+/** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
+export async function openControlServer(
+  socketPath: string,
+  target: Controllable,
+  logger: Logger,
+  requestTimeoutMs: number = REQUEST_TIMEOUT_MS,
+  answerTimeoutMs: number = ANSWER_TIMEOUT_MS,
+) {
+  const app = Fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
+    // Also ends a connection whose client does not read its answer.
+    connectionTimeout: answerTimeoutMs,
+    http: {
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: requestTimeoutMs,
+      requireHostHeader: false,
+    },
+    schemaController: NO_SCHEMAS,
+  });
+  addControlRoutes(app, target, logger);
+  await app.ready();
+  const { server } = app;
+  server.unref();
+  server.on('connection', (socket) => socket.unref());
+  server.maxConnections = MAX_CLIENTS;
+  // Logged once: a client that keeps connecting must not fill the log.
+  server.once('drop', () => logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients'));
+  try {
+    await (platform.isPipe(socketPath)
+      ? once(server.listen(socketPath), 'listening')
+      : listenPrivately(server, socketPath));
+  } catch (cause) {
+    server.close();
+    if (cause instanceof ControlError) throw cause;
+    throw new ControlError(`${socketPath} cannot be opened: ${describeErrno(cause)}`, cause);
   }
-
-  private constructor(socketPath: string, server: Server, logger: Logger) {
-    this.path = socketPath;
-    this.#server = server;
-    server.unref();
-    server.on('connection', (socket) => socket.unref());
-    server.maxConnections = MAX_CLIENTS;
-    // Logged once: a client that keeps connecting must not fill the log.
-    server.once('drop', () => logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients'));
-  }
-
+  server.on('error', (error) => logger.warn({ reason: describeErrno(error) }, 'control socket failed'));
   /** Stops accepting requests and removes the socket. Clients of `shutdown` stay connected until the process ends. */
-  close(): void {
-    if (isBeside(this.path)) rmSync(this.path, { force: true });
-    this.#server.close();
-  }
-
-  destroy(): void {
-    this.close();
-    this.#server.closeAllConnections();
-  }
+  const close = (): void => {
+    if (isBeside(socketPath)) rmSync(socketPath, { force: true });
+    server.close();
+  };
+  return {
+    ...{ path: socketPath, close },
+    destroy(): void {
+      close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 /** Makes a socket file that only this user can open, in a folder that only this user can change. */
@@ -176,25 +168,21 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   app.get('/threads', async () => await sidecar.dumpThreads());
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
   app.get<{ Querystring: { seconds: string } }>('/summary', ({ query }) => sidecar.summarize(Number(query.seconds)));
-  app.post<{ Querystring: { text: string } }>('/note', async ({ query }) => {
-    sidecar.history.mark('note', sanitizeText(query.text));
-    return target.status();
-  });
-  app.post<{ Querystring: { file: string } }>('/history/backup', async ({ query, raw }) => {
+  /** Answers with the status afterwards. */
+  const addCommand = (path: string, act: (query: Partial<Record<string, string>>, raw: IncomingMessage) => unknown) =>
+    app.post<{ Querystring: Partial<Record<string, string>> }>(path, async ({ query, raw }) => {
+      await act(query, raw);
+      return target.status();
+    });
+  addCommand('/note', ({ text = '' }) => sidecar.history.mark('note', sanitizeText(text)));
+  addCommand('/history/backup', async ({ file = '' }, { socket }) => {
     // Some gigabytes take longer than other answers.
-    raw.socket.setTimeout(0);
-    await sidecar.archive.backUp(query.file);
-    return target.status();
+    socket.setTimeout(0);
+    await sidecar.archive.backUp(file);
   });
   app.post('/alerts/test', async () => await sidecar.alerts.test());
-  app.post<{ Querystring: { ms: string; text: string } }>('/alerts/silence', async ({ query }) => {
-    await sidecar.alerts.silence(Number(query.ms), sanitizeText(query.text));
-    return target.status();
-  });
-  app.post('/drain', async () => {
-    target.drain();
-    return target.status();
-  });
+  addCommand('/alerts/silence', ({ ms, text = '' }) => sidecar.alerts.silence(Number(ms), sanitizeText(text)));
+  addCommand('/drain', () => target.drain());
   app.post('/reload', async () => ({ reload: await target.reload(), status: target.status() }));
   app.post('/shutdown', async ({ raw }, reply) => {
     raw.socket.setTimeout(0);
@@ -203,8 +191,4 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
     reply.raw.write(JSON.stringify(target.status()));
     target.shutdown();
   });
-}
-
-function sendProblem(reply: FastifyReply, { status, body }: Problem): FastifyReply {
-  return reply.code(status).type('application/problem+json').send(body);
 }

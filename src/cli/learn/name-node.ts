@@ -81,12 +81,12 @@ function copyOf(text: string): string {
 
 /** Whether an object's key looks like the name of a field, and may be shown. */
 export function looksLikeField(key: string): boolean {
-  return FIELD.test(key) && !hasManyDigits(key) && !looksRandom(key);
+  return FIELD.test(key) && countOf(key, DIGITS) <= MAX_DIGITS && !looksRandom(key);
 }
 
 /** Whether a channel's segment looks like a word, without the dots in names of objects, and may be shown. */
 export function looksLikeWord(segment: string): boolean {
-  return WORD.test(segment) && !hasManyDigits(segment) && !looksRandom(segment);
+  return WORD.test(segment) && countOf(segment, DIGITS) <= MAX_DIGITS && !looksRandom(segment);
 }
 
 /** Whether a text looks generated: ids, hashes, tokens. */
@@ -105,16 +105,13 @@ export function withoutNumbers(text: string): string {
   return text.replace(DIGITS_RUN, '#');
 }
 
-function hasManyDigits(text: string): boolean {
-  return countOf(text, DIGITS) > 2;
-}
-
 function countOf(text: string, pattern: RegExp): number {
   return text.match(pattern)?.length ?? 0;
 }
 
 const MAX_NAME = 40;
 const MIN_RANDOM = 8;
+const MAX_DIGITS = 2;
 const FIELD = /^[\p{L}_$@][\p{L}\p{N}_$-]{0,39}$/u;
 const WORD = /^\p{L}[\p{L}\p{N}_-]{0,39}$/u;
 const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;

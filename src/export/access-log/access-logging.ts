@@ -14,89 +14,58 @@ interface AccessLoggingParts {
   readonly observers: CallObservers;
 }
 
-/** Turns the access log on or off, or changes its options. Loads its code only when it is on. */
-export class AccessLogging {
-  /** Counters for /metrics. They survive turning the access log off and on; all are zero if it was never on. */
-  readonly counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
-  readonly #parts: AccessLoggingParts;
-  #log: AccessLog | undefined;
-  #closing: Promise<unknown> = Promise.resolve();
+export type AccessLogging = Awaited<ReturnType<typeof openAccessLogging>>;
 
-  /** Never rejects: problems with the file are logged. */
-  static async open(config: Config['accessLog'], parts: AccessLoggingParts): Promise<AccessLogging> {
-    const logging = new AccessLogging(parts);
-    (await logging.prepareReload(config))();
-    return logging;
-  }
-
-  private constructor(parts: AccessLoggingParts) {
-    this.#parts = parts;
-  }
-
-  get isOn(): boolean {
-    return this.#log !== undefined;
-  }
-
-  get waitingBytes(): number {
-    return this.#log?.file.waitingBytes ?? 0;
-  }
-
-  /** Call it after the file has been moved away, e.g. by logrotate. */
-  reopen(): void {
-    this.#log?.file.reopen();
-  }
-
-  /** Returns a function that applies the new configuration. */
-  async prepareReload(config: Config['accessLog']): Promise<() => void> {
-    const { file } = config;
-    if (file === undefined) return () => void this.close();
-    const options = { ...config, file };
-    const { AccessLog: Loaded } = await import('./access-log.ts');
-    return () => this.#use(options, Loaded);
-  }
-
-  /** Writes pending lines, then closes the file, and any file that an earlier reload turned off. */
-  async close(): Promise<void> {
-    const log = this.#log;
-    if (log !== undefined) {
-      this.#parts.observers.remove(log);
-      this.#log = undefined;
-      this.#closing = Promise.all([this.#closing, log.file.close(CLOSE_MS)]);
-    }
-    await this.#closing;
-  }
-
-  #use(options: AccessLogOptions, Loaded: typeof AccessLog): void {
-    const { observers, clock, logger } = this.#parts;
-    if (this.#log === undefined) this.#log = new Loaded(options, clock, logger, this.counts);
-    else this.#log.reconfigure(options);
-    // Added again, because `wantsOthers` may have changed.
-    observers.remove(this.#log);
-    observers.add(this.#log);
-  }
+/**
+ * Turns the access log on or off, or changes its options. Loads its code only when it is on. Never rejects: problems
+ * with the file are logged.
+ */
+export async function openAccessLogging(initial: Config['accessLog'], parts: AccessLoggingParts) {
+  const { observers, clock, logger } = parts;
+  /** They survive turning the access log off and on; all are zero if it was never on. */
+  const counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
+  let log: AccessLog | undefined;
+  let closing: Promise<unknown> = Promise.resolve();
+  const logging = {
+    counts,
+    /** For /metrics; undefined while it is off. */
+    get numbers() {
+      return log && { ...counts, waitingBytes: log.file.waitingBytes };
+    },
+    /** Call it after the file has been moved away, e.g. by logrotate. */
+    reopen: () => log?.file.reopen(),
+    /** Returns a function that applies the new configuration. */
+    async prepareReload(config: Config['accessLog']): Promise<() => void> {
+      const { file } = config;
+      if (file === undefined) return () => void logging.close();
+      const options: AccessLogOptions = { ...config, file };
+      const { AccessLog: Loaded } = await import('./access-log.ts');
+      return () => {
+        if (log === undefined) log = new Loaded(options, clock, logger, counts);
+        else log.reconfigure(options);
+        // Added again, because `wantsOthers` may have changed.
+        observers.remove(log);
+        observers.add(log);
+      };
+    },
+    /** Writes pending lines, then closes the file, and any file that an earlier reload turned off. */
+    async close(): Promise<void> {
+      if (log !== undefined) {
+        observers.remove(log);
+        closing = Promise.all([closing, log.file.close(CLOSE_MS)]);
+        log = undefined;
+      }
+      await closing;
+    },
+  };
+  (await logging.prepareReload(initial))();
+  return logging;
 }
 
-/** Read only while the access log is on. */
-export const ACCESS_LOG_METRICS: readonly MetricDescription<Pick<AccessLogging, 'counts' | 'waitingBytes'>>[] = [
-  counter('d2_sidecar_access_log_lines_total', 'Lines written to the access log.', ({ counts }) => counts.written),
-  counter(
-    'd2_sidecar_access_log_lost_lines_total',
-    'Lost lines: unwritable file, or slow reader.',
-    ({ counts }) => counts.lost,
-  ),
-  counter(
-    'd2_sidecar_access_log_failures_total',
-    'Failures to open, write or rename the access log.',
-    ({ counts }) => counts.failures,
-  ),
-  counter(
-    'd2_sidecar_access_log_rotations_total',
-    'Rotations of the access log by size.',
-    ({ counts }) => counts.rotations,
-  ),
-  gauge(
-    'd2_sidecar_access_log_waiting_bytes',
-    'Bytes that wait for the access log.',
-    ({ waitingBytes }) => waitingBytes,
-  ),
+export const ACCESS_LOG_METRICS: readonly MetricDescription<NonNullable<AccessLogging['numbers']>>[] = [
+  counter('d2_sidecar_access_log_lines_total', 'Lines written to the access log.', 'written'),
+  counter('d2_sidecar_access_log_lost_lines_total', 'Lost lines: unwritable file, or slow reader.', 'lost'),
+  counter('d2_sidecar_access_log_failures_total', 'Failures to open, write or rename the access log.', 'failures'),
+  counter('d2_sidecar_access_log_rotations_total', 'Rotations of the access log by size.', 'rotations'),
+  gauge('d2_sidecar_access_log_waiting_bytes', 'Bytes that wait for the access log.', 'waitingBytes'),
 ];

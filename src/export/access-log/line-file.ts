@@ -59,15 +59,15 @@ export class LineFile {
   waitingBytes = 0;
   readonly #counts: LineCounts;
   readonly #logger: Logger;
-  readonly #retryMs: number;
-  readonly #maxWaitingBytes: number;
+  readonly #limits: Required<LineFileLimits>;
   #options: LineFileOptions;
   #handle: FileHandle | undefined;
   #isRegular = false;
   /** Path of the open file without links: rotating must not rename a link to it. */
   #realPath = '';
   #bytes = 0;
-  #rotateAtBytes = Number.POSITIVE_INFINITY;
+  /** Size at the last failure to rotate: the file may grow by `maxBytes` more. */
+  #unrotatedBytes = 0;
   #isReopenDue = false;
   /** As bytes, since concatenated strings cost more the longer they live. */
   readonly #lines: Buffer[] = [];
@@ -89,8 +89,7 @@ export class LineFile {
     this.#counts = counts;
     this.#reportedLost = counts.lost;
     this.#logger = logger;
-    this.#retryMs = limits.retryMs ?? RETRY_MS;
-    this.#maxWaitingBytes = limits.maxWaitingBytes ?? MAX_WAITING_BYTES;
+    this.#limits = { retryMs: RETRY_MS, maxWaitingBytes: MAX_WAITING_BYTES, ...limits };
     // Opened now, so that an unusable file is reported at the start.
     this.#begin();
   }
@@ -98,7 +97,7 @@ export class LineFile {
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
     const bytes = Buffer.from(line);
-    if (this.#isClosed || this.waitingBytes + bytes.length > this.#maxWaitingBytes) {
+    if (this.#isClosed || this.waitingBytes + bytes.length > this.#limits.maxWaitingBytes) {
       this.#countLost(1);
       return;
     }
@@ -120,7 +119,6 @@ export class LineFile {
   reconfigure(options: LineFileOptions): void {
     const isElsewhere = options.file !== this.#options.file;
     this.#options = options;
-    this.#planRotation();
     if (isElsewhere) this.reopen();
   }
 
@@ -167,15 +165,15 @@ export class LineFile {
   async #writeQueue(): Promise<number | undefined> {
     for (;;) {
       if (this.#isReopenDue || this.#handle === undefined) {
-        if (!(await this.#open())) return this.#retryMs;
+        if (!(await this.#open())) return this.#limits.retryMs;
       }
-      if (this.#bytes >= this.#rotateAtBytes && !(await this.#rotate())) return this.#retryMs;
+      if (this.#isRotationDue && !(await this.#rotate())) return this.#limits.retryMs;
       if (this.#lines.length === 0) {
         this.#recovered();
         return undefined;
       }
       const failure = await this.#writeBatch();
-      if (failure !== undefined) return failure === 'EAGAIN' ? FULL_RETRY_MS : this.#retryMs;
+      if (failure !== undefined) return failure === 'EAGAIN' ? FULL_RETRY_MS : this.#limits.retryMs;
     }
   }
 
@@ -201,7 +199,7 @@ export class LineFile {
       this.#realPath = opened.realPath;
       this.#isRegular = stats.isFile();
       this.#bytes = stats.size + Number(isCutShort);
-      this.#planRotation();
+      this.#unrotatedBytes = 0;
       await old?.close().catch(() => undefined);
       return true;
     } catch (cause) {
@@ -211,12 +209,12 @@ export class LineFile {
     }
   }
 
-  #planRotation(): void {
+  get #isRotationDue(): boolean {
     const { maxBytes } = this.#options;
-    this.#rotateAtBytes = this.#isRegular && maxBytes > 0 ? maxBytes : Number.POSITIVE_INFINITY;
+    return this.#isRegular && maxBytes > 0 && this.#bytes >= this.#unrotatedBytes + maxBytes;
   }
 
-  /** Rotates the file and opens a new one; false as in `#open`. After a failure it may grow by `maxBytes` more. */
+  /** Rotates the file and opens a new one; false as in `#open`. */
   async #rotate(): Promise<boolean> {
     const { maxBytes, keep } = this.#options;
     try {
@@ -228,7 +226,7 @@ export class LineFile {
       }
       await shiftFiles(this.#realPath, keep);
     } catch (cause) {
-      this.#rotateAtBytes = this.#bytes + maxBytes;
+      this.#unrotatedBytes = this.#bytes;
       this.#failed(describeFileError(cause));
       return true;
     }

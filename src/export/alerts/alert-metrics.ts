@@ -3,38 +3,28 @@ import type { Alerts } from './alerts.ts';
 
 type Source = Pick<Alerts, 'outboxes' | 'episodes'>;
 
-const byChannel = (read: (outbox: Source['outboxes'][number]) => number) => (source: Source) =>
-  source.outboxes.map((outbox) => [outbox.channel.name, read(outbox)] as const);
+const byChannel = (number: keyof Source['outboxes'][number]['numbers']) => (source: Source) =>
+  source.outboxes.map(({ channel, numbers }) => [channel.name, numbers[number]] as const);
 
 export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
-  counter(
-    'd2_sidecar_alerts_sent_total',
-    'Messages that were delivered.',
-    byChannel(({ counts }) => counts.sent),
-    'channel',
-  ),
+  counter('d2_sidecar_alerts_sent_total', 'Messages that were delivered.', byChannel('sent'), 'channel'),
   counter(
     'd2_sidecar_alerts_failures_total',
     'Tries to deliver a message that failed.',
-    byChannel(({ counts }) => counts.failures),
+    byChannel('failures'),
     'channel',
   ),
   counter(
     'd2_sidecar_alerts_dropped_total',
     'Messages never delivered: refused, or too many waited.',
-    byChannel(({ counts }) => counts.dropped),
+    byChannel('dropped'),
     'channel',
   ),
-  gauge(
-    'd2_sidecar_alerts_queue_length',
-    'Messages that wait for delivery.',
-    byChannel(({ waiting }) => waiting.length),
-    'channel',
-  ),
+  gauge('d2_sidecar_alerts_queue_length', 'Messages that wait for delivery.', byChannel('waiting'), 'channel'),
   gauge(
     'd2_sidecar_alerts_failing',
     'Whether the last try to deliver a message failed.',
-    byChannel(({ failure }) => Number(failure !== undefined)),
+    byChannel('failing'),
     'channel',
   ),
   info(

@@ -15,7 +15,7 @@ import type { SlowestCalls } from '../../measure/record/running-calls.ts';
 import { type Verdict, type Verdicts, withConfirmedNames } from '../../measure/verdict/verdicts.ts';
 import { readAlertsFile, type SavedAlerts, writeAlertsFile } from './alerts-file.ts';
 import { Episodes, type FoundNow } from './episodes.ts';
-import { ALERT_SUBJECTS, type Finding, linkTo } from './message.ts';
+import { ALERT_SUBJECTS, type AlertMessage, type Finding, linkTo } from './message.ts';
 import { type Channel, Outbox, SendError } from './outbox.ts';
 import { Thresholds } from './thresholds.ts';
 import { createWebhook } from './webhook.ts';
@@ -85,7 +85,9 @@ export class Alerts {
     this.episodes = new Episodes(config.maxPerHour, texts, clock, saved);
     const ofRules = saved?.episodes.filter(({ code }) => code === 'threshold') ?? [];
     this.#thresholds = new Thresholds(config.rules, ofRules);
-    this.outboxes = channels.map((channel) => this.#createOutbox(channel, saved));
+    this.outboxes = channels.map(
+      (channel) => new Outbox(channel, saved?.waiting[channel.name] ?? [], options, () => this.#save()),
+    );
   }
 
   attach(sources: AlertSources): void {
@@ -130,14 +132,13 @@ export class Alerts {
 
   /** Sends one message now, beside those that wait. `text`: the receiver's answer, or why it has none. Never rejects. */
   async test() {
-    const { clock } = this.#options;
+    const { clock, config } = this.#options;
     const [application = ''] = this.#sources?.applications.map(({ name }) => name) ?? [];
-    const text = 'This is a test by d2-sidecar alerts test. Nothing is wrong.';
-    const finding = { application, subject: 'sidecar', code: 'test', kind: null, name: null, text } as const;
-    const { kind: _, ...shown } = finding;
-    const since = new Date(clock.epochMs()).toISOString();
-    const url = this.#options.config.pageUrl ?? this.#sources?.pageUrl() ?? '';
-    const message = { id: randomId(), event: 'test', ...shown, since, until: null, url } as const;
+    const message: AlertMessage = {
+      ...{ id: randomId(), event: 'test', application, subject: 'sidecar', code: 'test', name: null },
+      text: 'This is a test by d2-sidecar alerts test. Nothing is wrong.',
+      ...{ since: toIso(clock.epochMs()), until: null, url: config.pageUrl ?? this.#sources?.pageUrl() ?? '' },
+    };
     return await Promise.all(
       this.outboxes.map(async ({ channel }) => {
         const { name } = channel;
@@ -181,20 +182,6 @@ export class Alerts {
 
   #tick(): void {
     for (const outbox of this.outboxes) outbox.tick();
-  }
-
-  #createOutbox(channel: Channel, saved: SavedAlerts | undefined): Outbox {
-    const { clock, logger } = this.#options;
-    const { name } = channel;
-    return new Outbox(channel, saved?.waiting[name] ?? [], clock, {
-      changed: () => this.#save(),
-      failed: (reason, isFirst) => {
-        if (isFirst) logger.warn({ code: CODE, channel: name, reason }, 'a message cannot be sent; it is tried again');
-      },
-      delivered: (wasFailing) => {
-        if (wasFailing) logger.info({ channel: name }, 'messages are sent again');
-      },
-    });
   }
 
   #describeNow(application: string): string {

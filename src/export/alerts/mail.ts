@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer';
+import { createTransport, type Transporter } from 'nodemailer';
 import { formatCount } from '../../base/figures.ts';
 import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -31,14 +31,11 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
       : createKeyFileReader({ key, file: passwordFile, maxBytes: MAX_PASSWORD_BYTES, logger, createError }, (bytes) =>
           decodeText(bytes).replace(/\r?\n$/, ''),
         );
-  const readAuthorities =
-    caFile === undefined
-      ? undefined
-      : createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
-  const open = async () => {
-    const ca = (await readAuthorities?.())?.pem;
+  const readAuthorities = createAuthoritiesReader({ key: 'alerts.mail.caFile', file: caFile, createError });
+  const using = async (signal: AbortSignal, use: (transport: Transporter) => Promise<string>) => {
+    const ca = (await readAuthorities())?.pem;
     const pass = await readPassword?.();
-    return createTransport({
+    const transport = createTransport({
       ...{ host, port, secure: isTls },
       // A password never goes over the network without TLS.
       requireTLS: !isTls && user !== undefined && !isLoopback(host),
@@ -47,25 +44,20 @@ export function createMail(config: MailConfig, logger: Logger): Channel | undefi
       ...{ connectionTimeout: CONNECT_MS, greetingTimeout: ANSWER_MS, socketTimeout: ANSWER_MS },
       ...{ disableFileAccess: true, disableUrlAccess: true },
     });
-  };
-  const using = async <T>(signal: AbortSignal, use: (transport: Awaited<ReturnType<typeof open>>) => Promise<T>) => {
-    const transport = await open();
-    const close = () => transport.close();
-    signal.addEventListener('abort', close, { once: true });
+    signal.addEventListener('abort', () => transport.close(), { once: true });
     try {
       return await use(transport);
     } catch (cause) {
       throw describeMailFailure(cause);
     } finally {
-      signal.removeEventListener('abort', close);
-      close();
+      transport.close();
     }
   };
   return {
     name: 'mail',
     send: (message, signal) =>
       using(signal, async (transport) => {
-        const { rejected } = await transport.sendMail({ from, to: [...to], ...compose(message, from ?? '') });
+        const { rejected = [] } = await transport.sendMail({ from, to: [...to], ...compose(message, from ?? '') });
         // The others have it: a repetition would send it to them again.
         if (rejected.length === 0)
           return `accepted for ${formatCount(to.length)} of ${formatCount(to.length)} addresses`;

@@ -1,5 +1,6 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { describeErrno } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { AlertMessage } from './message.ts';
 
@@ -30,13 +31,6 @@ const FIRST_RETRY_NS = 2 * NS_PER_S;
 const MAX_RETRY_NS = 300 * NS_PER_S;
 const SEND_MS = 10_000;
 
-export interface OutboxEvents {
-  /** The list has changed: it must be saved before the next message is sent. */
-  changed(): Promise<void>;
-  failed(reason: string, isFirst: boolean): void;
-  delivered(wasFailing: boolean): void;
-}
-
 /** Messages that wait for one channel, in order. One is sent at a time, and repeated until it is delivered. */
 export class Outbox {
   readonly channel: Channel;
@@ -45,17 +39,30 @@ export class Outbox {
   failure: { readonly reason: string; readonly sinceEpochMs: number } | undefined;
   waiting: readonly AlertMessage[];
   readonly #clock: Clock;
-  readonly #events: OutboxEvents;
+  readonly #logger: Logger;
+  readonly #save: () => Promise<void>;
   #sending: Promise<void> | undefined;
   #abort = new AbortController();
   #notBeforeNs = 0;
   #retryNs = FIRST_RETRY_NS;
 
-  constructor(channel: Channel, waiting: readonly AlertMessage[], clock: Clock, events: OutboxEvents) {
+  /** `save`: called when the list has changed, before the next message is sent. */
+  constructor(
+    channel: Channel,
+    waiting: readonly AlertMessage[],
+    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+    save: () => Promise<void>,
+  ) {
     this.channel = channel;
     this.waiting = waiting.slice(-MAX_WAITING);
     this.#clock = clock;
-    this.#events = events;
+    this.#logger = logger;
+    this.#save = save;
+  }
+
+  /** For /metrics. */
+  get numbers() {
+    return { ...this.counts, waiting: this.waiting.length, failing: Number(this.failure !== undefined) };
   }
 
   add(message: AlertMessage): void {
@@ -90,7 +97,7 @@ export class Outbox {
     for (let [message] = this.waiting; message !== undefined; [message] = this.waiting) {
       if (!(await this.#sendOne(message))) return;
       this.waiting = this.waiting.filter((one) => one !== message);
-      await this.#events.changed();
+      await this.#save();
     }
   }
 
@@ -109,9 +116,8 @@ export class Outbox {
     }
     this.counts.sent += 1;
     this.#retryNs = FIRST_RETRY_NS;
-    const wasFailing = this.failure !== undefined;
+    if (this.failure !== undefined) this.#logger.info({ channel: this.channel.name }, 'messages are sent again');
     this.failure = undefined;
-    this.#events.delivered(wasFailing);
     return true;
   }
 
@@ -119,9 +125,11 @@ export class Outbox {
     const late = new SendError(`no answer within ${SEND_MS / 1_000} s`);
     const { message: reason, isFinal } = isLate ? late : error instanceof SendError ? error : new SendError('a fault');
     this.counts.failures += 1;
-    const isFirst = this.failure?.reason !== reason;
+    if (this.failure?.reason !== reason) {
+      const details = { code: 'D2S_ERR_ALERTS', channel: this.channel.name, reason };
+      this.#logger.warn(details, 'a message cannot be sent; it is tried again');
+    }
     this.failure = { reason, sinceEpochMs: this.failure?.sinceEpochMs ?? this.#clock.epochMs() };
-    this.#events.failed(reason, isFirst);
     if (isFinal) this.counts.dropped += 1;
     else {
       this.#notBeforeNs = this.#clock.nowNs() + this.#retryNs;

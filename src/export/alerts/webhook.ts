@@ -29,14 +29,16 @@ export function createWebhook(config: WebhookConfig, logger: Logger): Channel | 
     createKeyFileReader({ key: `alerts.webhook.${key}`, file, maxBytes, logger, createError }, (bytes) =>
       decodeText(bytes).trim(),
     );
-  const readUrl =
-    urlFile === undefined ? async () => url ?? '' : createUrlReader(readText('urlFile', urlFile, MAX_URL_BYTES));
+  const readUrlFile = urlFile === undefined ? undefined : readText('urlFile', urlFile, MAX_URL_BYTES);
+  const readUrl = async () => {
+    if (readUrlFile === undefined) return url ?? '';
+    const parsed = parseHookUrl(await readUrlFile());
+    if (parsed.kind === 'ok') return parsed.value;
+    throw new SendError(`the file of alerts.webhook.urlFile has no URL, expected ${parsed.expected}`);
+  };
   const readSecret = secretFile === undefined ? undefined : readText('secretFile', secretFile, MAX_SECRET_BYTES);
-  const readAuthorities =
-    caFile === undefined
-      ? undefined
-      : createAuthoritiesReader({ key: 'alerts.webhook.caFile', file: caFile, createError });
-  const findPlace = async () => ({ url: await readUrl(), ca: (await readAuthorities?.())?.pem });
+  const readAuthorities = createAuthoritiesReader({ key: 'alerts.webhook.caFile', file: caFile, createError });
+  const findPlace = async () => ({ url: await readUrl(), ca: (await readAuthorities())?.pem });
   return {
     name: 'webhook',
     send: async (message, signal) => {
@@ -50,14 +52,6 @@ export function createWebhook(config: WebhookConfig, logger: Logger): Channel | 
     },
     // Any answer will do: many receivers know only POST.
     verify: async (signal) => `${await exchange({ ...(await findPlace()), method: 'HEAD' }, signal)} to HEAD`,
-  };
-}
-
-function createUrlReader(readText: () => Promise<string>): () => Promise<string> {
-  return async () => {
-    const parsed = parseHookUrl(await readText());
-    if (parsed.kind === 'ok') return parsed.value;
-    throw new SendError(`the file of alerts.webhook.urlFile has no URL, expected ${parsed.expected}`);
   };
 }
 

@@ -25,7 +25,7 @@ import {
   toEpochMs,
 } from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { type CountedExporter, createExporter, type Sending } from './counted-exporter.ts';
 import { escapeHalfPairs, type Origin, toHrTime } from './metric-data.ts';
 import type { SignalNumbers } from './signal-numbers.ts';
 
@@ -47,12 +47,10 @@ export class CallSpans implements CallObserver {
   readonly wantsBytes = false;
   readonly wantsOthers = false;
   readonly #parts: CallSpansParts;
-  readonly #random: () => number;
   readonly #ids = new RandomIdGenerator();
 
   constructor(parts: CallSpansParts) {
     this.#parts = parts;
-    this.#random = parts.random ?? Math.random;
   }
 
   /** The `traceparent` of the call's span; undefined without a span, or while that is undecided. */
@@ -75,7 +73,9 @@ export class CallSpans implements CallObserver {
   }
 
   #isSampled(parent: SpanContext | undefined): boolean {
-    return parent === undefined ? this.#random() < this.#parts.sampleRatio : isSampledBy(parent);
+    if (parent !== undefined) return (parent.traceFlags & TraceFlags.SAMPLED) !== 0;
+    const { random = Math.random, sampleRatio } = this.#parts;
+    return random() < sampleRatio;
   }
 
   #createContext(parent: SpanContext | undefined): SpanContext {
@@ -115,10 +115,6 @@ function parseParent(traceparent: string | undefined): SpanContext | undefined {
   return parent === null ? undefined : { ...parent, isRemote: true };
 }
 
-function isSampledBy({ traceFlags }: SpanContext): boolean {
-  return (traceFlags & TraceFlags.SAMPLED) !== 0;
-}
-
 function formatName({ name }: EndedCall): string {
   return escapeHalfPairs(name.length > MAX_NAME_CHARS ? detached(name.slice(0, MAX_NAME_CHARS)) : name);
 }
@@ -153,19 +149,19 @@ export class SpanPush implements SpanExporter {
   /** Spans that are queued or being sent. */
   waiting = 0;
   readonly #numbers: SignalNumbers;
-  readonly #exporter: CountedExporter<ReadableSpan[], object>;
-  readonly #processor: BatchSpanProcessor;
+  readonly exporter: CountedExporter<ReadableSpan[], object>;
+  readonly processor: BatchSpanProcessor;
 
   constructor({ receiver, numbers, userAgent, clock, delayMs = DELAY_MS }: Sending & { readonly delayMs?: number }) {
     this.#numbers = numbers;
-    this.#exporter = new CountedExporter({
+    this.exporter = createExporter({
       ...{ receiver, numbers, userAgent, clock },
       // A flush sends the whole queue at once.
       concurrencyLimit: MAX_WAITING_SPANS / SPANS_PER_REQUEST + 1,
       serializer: ProtobufTraceSerializer,
       counter: TraceExporterMetricsHelper,
     });
-    this.#processor = new BatchSpanProcessor(this, {
+    this.processor = new BatchSpanProcessor(this, {
       ...{ maxQueueSize: MAX_WAITING_SPANS, maxExportBatchSize: SPANS_PER_REQUEST, scheduledDelayMillis: delayMs },
       // CountedExporter limits each request; this limit only guards against a bug there.
       exportTimeoutMillis: 2 * receiver.timeoutMs,
@@ -180,30 +176,17 @@ export class SpanPush implements SpanExporter {
     }
     const span = createSpan();
     this.waiting += 1;
-    this.#processor.onEnd(span);
+    this.processor.onEnd(span);
   };
 
   export(spans: ReadableSpan[], onResult: (result: ExportResult) => void): void {
-    this.#exporter.export(spans, (result) => {
+    this.exporter.export(spans, (result) => {
       this.waiting -= spans.length;
       onResult(result);
     });
   }
 
   async shutdown(): Promise<void> {
-    await this.#exporter.shutdown();
-  }
-
-  async flush(): Promise<void> {
-    await this.#processor.forceFlush();
-  }
-
-  /** Sends the queue, and accepts no more spans. */
-  async stop(): Promise<void> {
-    await this.#processor.shutdown();
-  }
-
-  close(): void {
-    this.#exporter.close();
+    await this.exporter.delegate.shutdown();
   }
 }

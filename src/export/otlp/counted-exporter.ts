@@ -30,82 +30,65 @@ interface CountedExporterParts<Items, Response> extends Sending {
   readonly concurrencyLimit: number;
 }
 
-export class CountedExporter<Items, Response> {
-  readonly #parts: CountedExporterParts<Items, Response>;
-  readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
+export function createExporter<Items, Response>(parts: CountedExporterParts<Items, Response>) {
+  const { receiver, numbers, userAgent, clock, serializer, counter, concurrencyLimit } = parts;
   /** Of the answer that is being read; 0 without a body. The delegate only reports that there was an answer. */
-  #rejected = 0;
-  #isClosed = false;
-
-  constructor(parts: CountedExporterParts<Items, Response>) {
-    const { receiver, concurrencyLimit, userAgent, counter } = parts;
-    this.#parts = parts;
-    const options = {
-      ...{ url: receiver.url, timeoutMillis: receiver.timeoutMs, concurrencyLimit, userAgent },
-      compression: 'none' as const,
-      headers: () => receiver.headers(),
-      agentFactory: () => receiver.agent,
-    };
-    this.#delegate = createOtlpHttpExportDelegate(options, this.#watchedSerializer(), 'otlp', counter, undefined);
-  }
-
-  /** Calls `onResult` once, within `otlp.timeout`. */
-  export(items: Items, onResult: (result: ExportResult) => void): void {
-    const { counter, numbers, receiver } = this.#parts;
-    const count = counter.countItems(items);
-    let isOver = false;
-    const end = (result: ExportResult, failure?: Failure): void => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(timer);
-      if (result.code === ExportResultCode.SUCCESS) {
-        numbers.succeeded(count, Math.min(count, this.#rejected));
-        this.#rejected = 0;
-      } else numbers.failed(count, failure ?? classifyFailure(result.error));
-      onResult(result);
-    };
-    const timer = setTimeout(() => {
-      end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
+  let rejected = 0;
+  let isClosed = false;
+  const watchedSerializer: ISerializer<Items, Response> = {
+    serializeRequest: (items) => {
+      const beganNs = clock.nowNs();
+      const bytes = serializer.serializeRequest(items);
+      numbers.longestSerializationNs = Math.max(numbers.longestSerializationNs, clock.nowNs() - beganNs);
+      return bytes;
+    },
+    deserializeResponse: (bytes) => {
+      const response = serializer.deserializeResponse(bytes);
+      const { rejectedDataPoints, rejectedSpans } = response.partialSuccess ?? {};
+      rejected = Math.max(0, Number(rejectedDataPoints ?? rejectedSpans) || 0);
+      return response;
+    },
+  };
+  const options = {
+    ...{ url: receiver.url, timeoutMillis: receiver.timeoutMs, concurrencyLimit, userAgent },
+    compression: 'none' as const,
+    headers: () => receiver.headers(),
+    agentFactory: () => receiver.agent,
+  };
+  const delegate = createOtlpHttpExportDelegate(options, watchedSerializer, 'otlp', counter, undefined);
+  return {
+    delegate,
+    /** Calls `onResult` once, within `otlp.timeout`. */
+    export(items: Items, onResult: (result: ExportResult) => void): void {
+      const count = counter.countItems(items);
+      let isOver = false;
+      const end = (result: ExportResult, failure?: Failure): void => {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(timer);
+        if (result.code === ExportResultCode.SUCCESS) {
+          numbers.succeeded(count, Math.min(count, rejected));
+          rejected = 0;
+        } else numbers.failed(count, failure ?? classifyFailure(result.error));
+        onResult(result);
+      };
+      const timer = setTimeout(() => {
+        end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
+        receiver.disconnect();
+      }, receiver.timeoutMs);
+      timer.unref();
+      if (isClosed) end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
+      else delegate.export(items, end);
+    },
+    /** Aborts pending requests and sends nothing more. */
+    close(): void {
+      isClosed = true;
       receiver.disconnect();
-    }, receiver.timeoutMs);
-    timer.unref();
-    if (this.#isClosed) end({ code: ExportResultCode.FAILED }, { reason: 'timeout' });
-    else this.#delegate.export(items, end);
-  }
-
-  async forceFlush(): Promise<void> {
-    await this.#delegate.forceFlush();
-  }
-
-  async shutdown(): Promise<void> {
-    await this.#delegate.shutdown();
-  }
-
-  /** Aborts pending requests and sends nothing more. */
-  close(): void {
-    this.#isClosed = true;
-    this.#parts.receiver.disconnect();
-  }
-
-  #watchedSerializer(): ISerializer<Items, Response> {
-    const { serializer, numbers, clock } = this.#parts;
-    return {
-      serializeRequest: (items) => {
-        const beganNs = clock.nowNs();
-        const bytes = serializer.serializeRequest(items);
-        numbers.longestSerializationNs = Math.max(numbers.longestSerializationNs, clock.nowNs() - beganNs);
-        return bytes;
-      },
-      deserializeResponse: (bytes) => {
-        const response = serializer.deserializeResponse(bytes);
-        const { rejectedDataPoints, rejectedSpans } = response.partialSuccess ?? {};
-        const rejected = Number(rejectedDataPoints ?? rejectedSpans ?? 0);
-        this.#rejected = rejected > 0 ? rejected : 0;
-        return response;
-      },
-    };
-  }
+    },
+  };
 }
+
+export type CountedExporter<Items, Response> = ReturnType<typeof createExporter<Items, Response>>;
 
 const UNREACHABLE: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH', 'ENETDOWN'],

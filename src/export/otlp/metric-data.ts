@@ -78,13 +78,7 @@ function createMetric(type: DataPointType, name: string, description: string): T
   };
 }
 
-interface Point {
-  readonly suffix?: string;
-  readonly type: DataPointType;
-  readonly value: unknown;
-}
-
-function pointsOf({ type }: Table, { value }: Sample): readonly Point[] {
+function pointsOf({ type }: Table, { value }: Sample): { suffix?: string; type: DataPointType; value: unknown }[] {
   const { SUM, GAUGE, HISTOGRAM, EXPONENTIAL_HISTOGRAM } = DataPointType;
   if (typeof value === 'number') return [{ type: type === 'counter' ? SUM : GAUGE, value }];
   if ('cumulative' in value) {

@@ -17,7 +17,7 @@ import {
 import type { Family } from '../../base/metric-description.ts';
 import { LoopShare, type NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import { CountedExporter, type Sending } from './counted-exporter.ts';
+import { type CountedExporter, createExporter, type Sending } from './counted-exporter.ts';
 import { collectMetrics, type Origin, toHrTime } from './metric-data.ts';
 
 interface MetricPushParts extends Sending, Origin {
@@ -33,7 +33,7 @@ const UNKNOWN_START: HrTime = [0, 0];
 export class MetricPush implements MetricProducer, PushMetricExporter {
   readonly #parts: MetricPushParts;
   readonly #exporter: CountedExporter<ResourceMetrics, object>;
-  readonly #reader: PeriodicExportingMetricReader;
+  readonly reader: PeriodicExportingMetricReader;
   readonly #share: LoopShare;
   /** A failed request ends its push: the other requests would wait for the same receiver. */
   #hasFailed = false;
@@ -43,12 +43,12 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     const { receiver, numbers, userAgent, clock, intervalMs, nextTurn } = parts;
     this.#parts = parts;
     this.#share = new LoopShare(clock, nextTurn);
-    this.#exporter = new CountedExporter({
+    this.#exporter = createExporter({
       ...{ receiver, numbers, userAgent, clock, concurrencyLimit: 2 },
       serializer: ProtobufMetricsSerializer,
       counter: MetricsExporterMetricsHelper,
     });
-    this.#reader = new PeriodicExportingMetricReader({
+    this.reader = new PeriodicExportingMetricReader({
       ...{ exporter: this, maxExportBatchSize: POINTS_PER_REQUEST },
       // CountedExporter limits each request; this limit only guards against a bug there.
       ...{ exportIntervalMillis: intervalMs, exportTimeoutMillis: intervalMs },
@@ -57,25 +57,20 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
 
   /** The first push comes after one interval. */
   start(): void {
-    this.#reader.setMetricProducer(this);
+    this.reader.setMetricProducer(this);
   }
 
   /** Pushes for the last time, within `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     if (limitMs <= 0) this.close();
     // The reader needs a positive limit; after `close` it only stops its timer.
-    await this.#reader.shutdown({ timeoutMillis: Math.max(1, limitMs) });
+    await this.reader.shutdown({ timeoutMillis: Math.max(1, limitMs) });
   }
 
   /** Stops reading and sending at once. */
   close(): void {
     this.#isClosed = true;
     this.#exporter.close();
-  }
-
-  /** Pushes now, in addition to the timer. */
-  async push(): Promise<void> {
-    await this.#reader.forceFlush();
   }
 
   /** Reads all tables. Never rejects: a failure is counted, and nothing is sent. */
@@ -106,11 +101,11 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   }
 
   async forceFlush(): Promise<void> {
-    await this.#exporter.forceFlush();
+    await this.#exporter.delegate.forceFlush();
   }
 
   async shutdown(): Promise<void> {
-    await this.#exporter.shutdown();
+    await this.#exporter.delegate.shutdown();
   }
 
   async #read(): Promise<MetricData[]> {

@@ -17,7 +17,7 @@ import type { NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
 import { CallSpans, SpanPush } from './call-spans.ts';
 import { MetricPush } from './metric-push.ts';
-import { Receiver } from './receiver.ts';
+import { createReceiver, type Receiver } from './receiver.ts';
 import { type OtlpNumbers, type Signal, SignalNumbers } from './signal-numbers.ts';
 
 export interface OtlpParts {
@@ -71,14 +71,14 @@ export class Otlp implements OtlpNumbers {
 
   /** Sends everything now, without waiting for the interval. */
   async flush(): Promise<void> {
-    await Promise.allSettled([this.#metrics?.push(), this.#spans?.flush()]);
+    await Promise.allSettled([this.#metrics?.reader.forceFlush(), this.#spans?.processor.forceFlush()]);
   }
 
   /** Sends for the last time, within `limitMs`; anything unsent is lost. Never rejects. */
   async stop(limitMs: number): Promise<void> {
     if (this.#calls !== undefined) this.#parts.observers.remove(this.#calls);
     if (limitMs <= 0) this.#close();
-    const sent = Promise.allSettled([this.#metrics?.stop(limitMs), this.#spans?.stop()]);
+    const sent = Promise.allSettled([this.#metrics?.stop(limitMs), this.#spans?.processor.shutdown()]);
     const isSent = await Promise.race([
       sent.then((results) => results.every(({ status }) => status === 'fulfilled')),
       setTimeout(Math.max(0, limitMs), false, { ref: false }),
@@ -94,7 +94,7 @@ export class Otlp implements OtlpNumbers {
 
   #close(): void {
     this.#metrics?.close();
-    this.#spans?.close();
+    this.#spans?.exporter.close();
   }
 
   #signal(signal: Signal): { readonly receiver: Receiver; readonly numbers: SignalNumbers } {
@@ -103,7 +103,7 @@ export class Otlp implements OtlpNumbers {
     if (endpoint === undefined) throw new TypeError('otlp.endpoint must be checked first');
     const numbers = new SignalNumbers(signal, logger);
     this.signals.set(signal, numbers);
-    return { numbers, receiver: new Receiver(signal, { config: { ...config.otlp, endpoint }, env, logger }) };
+    return { numbers, receiver: createReceiver(signal, { config: { ...config.otlp, endpoint }, env, logger }) };
   }
 }
 

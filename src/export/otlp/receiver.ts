@@ -8,7 +8,7 @@ import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
 import { decodeText } from '../../base/trusted-file.ts';
 import type { Config } from '../../config/config.ts';
-import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
+import { createAuthoritiesReader } from '../../tls/authorities.ts';
 import { indicatedName } from '../../tls/policy.ts';
 import type { Signal } from './signal-numbers.ts';
 
@@ -46,44 +46,33 @@ export class OtlpFileError extends SidecarError {
 
 const createError = (message: string) => new OtlpFileError(message);
 
-/** The receiver of one signal. */
-export class Receiver {
-  readonly url: string;
-  readonly timeoutMs: number;
-  readonly agent: http.Agent | https.Agent;
-  readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
-  readonly #fields: FieldsReader;
+export type Receiver = ReturnType<typeof createReceiver>;
 
-  constructor(signal: Signal, options: ReceiverOptions) {
-    const { endpoint, caFile, timeoutMs } = options.config;
-    this.url = `${endpoint}/v1/${signal}`;
-    this.timeoutMs = timeoutMs;
-    if (caFile !== undefined)
-      this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
-    this.#fields = createFieldsReader(options);
-    const agentOptions = {
-      keepAlive: true,
-      maxSockets: MAX_SOCKETS,
-      autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
-      servername: indicatedName(new URL(endpoint).hostname),
-    };
-    this.agent = endpoint.startsWith('https:') ? new https.Agent(agentOptions) : new http.Agent(agentOptions);
-    refuseCodedAnswers(this.agent);
-  }
-
-  /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
-  async headers(): Promise<Record<string, string>> {
-    const authorities = await this.#readAuthorities?.();
-    // The agent pools connections by `ca`: after a change it uses none of the old ones.
-    if (authorities !== undefined && this.agent instanceof https.Agent)
-      Object.assign(this.agent.options, { ca: authorities.pem, secureContext: authorities.secureContext });
-    return { ...(await this.#fields()), 'content-type': 'application/x-protobuf', 'accept-encoding': 'identity' };
-  }
-
-  /** Closes all connections and aborts their requests. */
-  disconnect(): void {
-    this.agent.destroy();
-  }
+export function createReceiver(signal: Signal, options: ReceiverOptions) {
+  const { endpoint, caFile, timeoutMs } = options.config;
+  const readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
+  const readFields = createFieldsReader(options);
+  const agentOptions = {
+    keepAlive: true,
+    maxSockets: MAX_SOCKETS,
+    autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
+    servername: indicatedName(new URL(endpoint).hostname),
+  };
+  const agent = endpoint.startsWith('https:') ? new https.Agent(agentOptions) : new http.Agent(agentOptions);
+  refuseCodedAnswers(agent);
+  return {
+    ...{ url: `${endpoint}/v1/${signal}`, timeoutMs, agent },
+    /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
+    async headers(): Promise<Record<string, string>> {
+      const authorities = await readAuthorities();
+      // The agent pools connections by `ca`: after a change it uses none of the old ones.
+      if (authorities !== undefined && agent instanceof https.Agent)
+        Object.assign(agent.options, { ca: authorities.pem, secureContext: authorities.secureContext });
+      return { ...(await readFields()), 'content-type': 'application/x-protobuf', 'accept-encoding': 'identity' };
+    },
+    /** Closes all connections and aborts their requests. */
+    disconnect: () => agent.destroy(),
+  };
 }
 
 /**
@@ -129,14 +118,10 @@ export class CodedAnswerError extends SidecarError {
   }
 }
 
-interface RequestingAgent {
-  /** Undocumented; http calls it for each request, after the request has got its listeners. */
-  addRequest(request: http.ClientRequest, ...rest: unknown[]): void;
-}
-
 /** OpenTelemetry's transport does not show the answer's fields, so the agent looks at them first. */
 function refuseCodedAnswers(agent: http.Agent): void {
-  const requesting = agent as unknown as RequestingAgent;
+  // Undocumented; http calls it for each request, after the request has got its listeners.
+  const requesting = agent as unknown as { addRequest(request: http.ClientRequest, ...rest: unknown[]): void };
   const addRequest = requesting.addRequest.bind(agent);
   requesting.addRequest = (request, ...rest) => {
     const listeners = request.listeners('response') as ((response: http.IncomingMessage) => void)[];

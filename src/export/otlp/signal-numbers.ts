@@ -132,5 +132,5 @@ export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
     ({ signals }) => readEach(signals, ({ longestSerializationNs }) => longestSerializationNs / NS_PER_S),
     'signal',
   ),
-  gauge('d2_sidecar_otlp_spans_waiting', 'Spans that are not sent yet.', ({ waitingSpans }) => waitingSpans),
+  gauge('d2_sidecar_otlp_spans_waiting', 'Spans that are not sent yet.', 'waitingSpans'),
 ];

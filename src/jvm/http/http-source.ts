@@ -65,7 +65,7 @@ export class HttpSource implements JvmSource {
   readonly #where: string;
   readonly #login: Login;
   readonly #backOff: LoginBackOff;
-  readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
+  readonly #readAuthorities: () => Promise<Authorities | undefined>;
   #underWay: Client | undefined;
 
   constructor(kind: HttpKind, options: HttpSourceOptions) {
@@ -80,8 +80,7 @@ export class HttpSource implements JvmSource {
     this.#backOff = new LoginBackOff(options.clock);
     const { caFile: file } = options;
     const createError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
-    if (file !== undefined)
-      this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, createError });
+    this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, createError });
   }
 
   close(): void {
@@ -122,7 +121,7 @@ export class HttpSource implements JvmSource {
 
   async #connect(): Promise<Client> {
     const { serverName, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
-    const authorities = await this.#readAuthorities?.();
+    const authorities = await this.#readAuthorities();
     return new Client(this.#address.origin, {
       connect: {
         ...(authorities && { secureContext: authorities.secureContext }),

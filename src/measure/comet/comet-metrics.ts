@@ -146,11 +146,6 @@ export const COMET_METRICS: readonly MetricDescription<CometMetrics>[] = [
     ({ counts }) => ({ timed_out: counts.timedOut, abandoned: counts.abandoned }),
     'reason',
   ),
-  counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),
-  counter(
-    'd2_sidecar_comet_untracked_total',
-    'Entries dropped because their table was full.',
-    ({ untracked }) => untracked,
-    'table',
-  ),
+  counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', 'unread', 'reason'),
+  counter('d2_sidecar_comet_untracked_total', 'Entries dropped because their table was full.', 'untracked', 'table'),
 ];

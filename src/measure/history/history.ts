@@ -197,9 +197,5 @@ export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedM
     'Minutes dropped before an hour was over, for lack of room.',
     ({ minutes }) => minutes.dropped,
   ),
-  counter(
-    'd2_sidecar_history_marks_dropped_total',
-    'Marks of the live page evicted by later ones.',
-    ({ droppedMarks }) => droppedMarks,
-  ),
+  counter('d2_sidecar_history_marks_dropped_total', 'Marks of the live page evicted by later ones.', 'droppedMarks'),
 ];

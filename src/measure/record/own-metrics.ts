@@ -63,12 +63,12 @@ export class OwnMetrics {
 }
 
 export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
-  counter('d2_calls_aborted_total', 'REST calls whose client left early.', ({ aborted }) => aborted, 'kind'),
-  counter('d2_calls_unanswered_total', 'REST calls without a whole answer.', ({ unanswered }) => unanswered, 'kind'),
+  counter('d2_calls_aborted_total', 'REST calls whose client left early.', 'aborted', 'kind'),
+  counter('d2_calls_unanswered_total', 'REST calls without a whole answer.', 'unanswered', 'kind'),
   counter(
     'd2_sidecar_exchanges_total',
     'Exchanges by ending: completed, failed (upstream), cancelled (client), denied (rest.deny).',
-    ({ exchanges }) => exchanges,
+    'exchanges',
     'ending',
   ),
   counter(
@@ -86,18 +86,14 @@ export const OWN_METRICS: readonly MetricDescription<OwnMetrics>[] = [
   histogram(ADDED_BOUNDS.seconds)(
     'd2_sidecar_added_seconds',
     'Time that the relay adds; one in 17 is measured.',
-    ({ added }) => added,
+    'added',
     'direction',
   ),
-  counter(
-    'd2_sidecar_sessions_untracked_total',
-    'Calls without a session for sessions.max.',
-    ({ sessionsUntracked }) => sessionsUntracked,
-  ),
+  counter('d2_sidecar_sessions_untracked_total', 'Calls without a session for sessions.max.', 'sessionsUntracked'),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
     'Accepted calls with an unverified credential that got no session.',
-    ({ claimsRefused }) => claimsRefused,
+    'claimsRefused',
     'limit',
   ),
 ];

@@ -14,7 +14,7 @@ import { createDecoy, hashToken, isPassword, type PasswordHash } from './passwor
 import { type Credential, parseAuthorization } from './presented.ts';
 import type { Reader } from './reader.ts';
 
-export interface Presented {
+interface Presented {
   readonly authorization: string | undefined;
   /** The peer address of the connection, e.g. `127.0.0.1`; never from a header field, which any client can forge. */
   readonly address: string;
@@ -80,7 +80,11 @@ export class AccessControl {
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
-    if (credential === undefined) return this.#checkCertificate(certificateName);
+    if (credential === undefined) {
+      // The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none.
+      const entry = this.#list.certificates.get(certificateName ?? '');
+      return entry === undefined ? { kind: 'missing' } : known(entry);
+    }
     const key = addressKeyOf(address);
     const verdict =
       credential.kind === 'token'
@@ -94,12 +98,6 @@ export class AccessControl {
     if (verdict.kind === 'wrong') this.#counts.wrong++;
     if (verdict.kind === 'unverified') this.#counts.unchecked++;
     if (verdict.kind === 'unverified' || (verdict.kind === 'wrong' && verdict.retryAfterS > 0)) this.#counts.limited++;
-  }
-
-  /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
-  #checkCertificate(name: string | undefined): Verdict {
-    const entry = name === undefined ? undefined : this.#list.certificates.get(name);
-    return entry === undefined ? { kind: 'missing' } : known(entry);
   }
 
   /** `retryAfterS` is the value before this failure was counted. */
@@ -179,25 +177,17 @@ function known({ name, role }: Reader): Verdict {
 }
 
 export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>[] = [
-  counter(
-    'd2_sidecar_monitor_wrong_credentials_total',
-    'Wrong credentials on the monitoring port.',
-    ({ wrong }) => wrong,
-  ),
-  counter(
-    'd2_sidecar_monitor_limited_requests_total',
-    'Monitoring requests answered with 429.',
-    ({ limited }) => limited,
-  ),
+  counter('d2_sidecar_monitor_wrong_credentials_total', 'Wrong credentials on the monitoring port.', 'wrong'),
+  counter('d2_sidecar_monitor_limited_requests_total', 'Monitoring requests answered with 429.', 'limited'),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
     'Requests whose password was not verified, since too many were waiting.',
-    ({ unchecked }) => unchecked,
+    'unchecked',
   ),
   counter(
     'd2_sidecar_monitor_forgotten_addresses_total',
     'Addresses with wrong credentials evicted by others.',
-    ({ forgotten }) => forgotten,
+    'forgotten',
   ),
 ];
 
@@ -217,21 +207,17 @@ type Waiting = (isNext: boolean) => void;
 class VerificationQueue {
   readonly #preferred: Waiting[] = [];
   readonly #others: Waiting[] = [];
-  #isBusy = false;
-
-  get isBusy(): boolean {
-    return this.#isBusy;
-  }
+  isBusy = false;
 
   /** Runs `work` when it is its turn. The outcome is undefined after an eviction. */
   async run<T>(work: () => Promise<T>, isPreferred = false): Promise<T | undefined> {
-    if (this.#isBusy && !(await this.#wait(isPreferred))) return undefined;
-    this.#isBusy = true;
+    if (this.isBusy && !(await this.#wait(isPreferred))) return undefined;
+    this.isBusy = true;
     try {
       return await work();
     } finally {
       const next = this.#preferred.pop() ?? this.#others.pop();
-      this.#isBusy = next !== undefined;
+      this.isBusy = next !== undefined;
       next?.(true);
     }
   }

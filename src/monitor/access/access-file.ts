@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { StartError } from '../../base/errors.ts';
+import { isErrno, StartError } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { decodeText, describeFileError, isTrustedOwner, readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
@@ -24,7 +24,8 @@ export async function loadAccessFile(file: string): Promise<string> {
   try {
     return decodeText(await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found)));
   } catch (cause) {
-    throw createUnreadableFile(file, cause);
+    if (cause instanceof StartError) throw cause;
+    throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${describeFileError(cause)}`, { cause });
   }
 }
 
@@ -39,7 +40,10 @@ export async function putAccessLine(
   line: string,
   check: (text: string) => void,
 ): Promise<'added' | 'replaced'> {
-  const before = await loadIfThere(file);
+  const before = await loadAccessFile(file).catch((error: unknown) => {
+    if (error instanceof StartError && isErrno(error.cause, 'ENOENT')) return '';
+    throw error;
+  });
   check(before);
   const name = nameOfLine(line);
   const lines = before.split('\n');
@@ -88,20 +92,6 @@ async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
     throw cause;
   }
   await handle.chmod(NEW_MODE);
-}
-
-async function loadIfThere(file: string): Promise<string> {
-  try {
-    return await loadAccessFile(file);
-  } catch (error) {
-    if (error instanceof StartError && describeFileError(error.cause) === 'ENOENT') return '';
-    throw error;
-  }
-}
-
-function createUnreadableFile(file: string, cause: unknown): StartError {
-  if (cause instanceof StartError) return cause;
-  return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${describeFileError(cause)}`, { cause });
 }
 
 /** Checks the open file, so that it is the one that is read. */

@@ -61,10 +61,8 @@ function parseLines<T extends Reader>(
   const mistakes: string[] = [];
   const addMistake = (line: number, expected: string) => mistakes.push(`${file}:${line}: expected ${expected}`);
   const lineOfName = new Map<string, number>();
-  for (const [index, untrimmed] of text
-    .replace(/^\ufeff/, '')
-    .split('\n')
-    .entries()) {
+  const lines = text.replace(/^\ufeff/, '').split('\n');
+  for (const [index, untrimmed] of lines.entries()) {
     const line = index + 1;
     if (nameOfLine(untrimmed) === undefined) continue;
     const [name = '', role = '', hashText = '', ...rest] = untrimmed.trim().split(':');

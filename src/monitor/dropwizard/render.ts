@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { MeterReading, MeterSnapshot } from '../../metrics/meter.ts';
-import type { CounterReading, Gauge, MetricSet } from '../../metrics/metric-set.ts';
+import type { Gauge, MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import type { Pieces } from '../json-pieces.ts';
 
@@ -49,7 +49,7 @@ export function* renderMetrics(sets: readonly MetricSet[], { pretty, durationUni
   yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
   yield* renderSection('gauges', sets, gaugeFields, blanks);
   yield ',';
-  yield* renderSection('counters', sets, counterFields, blanks);
+  yield* renderSection('counters', sets, ({ count }) => ({ count: formatJavaInteger(count) }), blanks);
   // Always empty, since durations are in timers; but consumers expect the section.
   yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
   yield* renderSection('meters', sets, meterFields, blanks);
@@ -124,22 +124,14 @@ const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
 /** `{ value }`, or only `{ error }` if the gauge throws. */
 function gaugeFields(gauge: Gauge): MetricFields {
   try {
-    return { value: gaugeJson(gauge) };
+    const value = gauge.read();
+    if (value === null) return { value: 'null' };
+    if (typeof value === 'string') return { value: formatJsonText(value) };
+    return { value: gauge.type === 'integer' ? formatJavaInteger(value) : formatJavaDouble(value) };
   } catch (cause) {
     // As in Java, where `toString` of an exception gives its class and message.
     return { error: formatJsonText(String(cause)) };
   }
-}
-
-function gaugeJson(gauge: Gauge): string {
-  const value = gauge.read();
-  if (value === null) return 'null';
-  if (typeof value === 'string') return formatJsonText(value);
-  return gauge.type === 'integer' ? formatJavaInteger(value) : formatJavaDouble(value);
-}
-
-function counterFields(counter: CounterReading): MetricFields {
-  return { count: formatJavaInteger(counter.count) };
 }
 
 function meterFields(meter: MeterReading): MetricFields {

@@ -29,7 +29,7 @@ const NOT_BUILT =
   'The live page is missing in this installation: there is no folder "page" next to the program. Install the package again, or, with ' +
   'the sources, run "npm run build". Everything else on this port works without it.';
 
-export function addPageRoutes(server: FastifyInstance, folder = new PageFolder()): void {
+export function addPageRoutes(server: FastifyInstance, folder = openPageFolder()): void {
   server.get('/', OPEN, (request, reply) => send(request, reply, folder, PAGE));
   server.get('/page/:file', OPEN, (request, reply) => {
     const { file } = request.params as { file: string };
@@ -38,13 +38,8 @@ export function addPageRoutes(server: FastifyInstance, folder = new PageFolder()
   });
 }
 
-async function send(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  folder: PageFolder,
-  name: string,
-): Promise<FastifyReply> {
-  const files = await folder.files();
+async function send(request: FastifyRequest, reply: FastifyReply, folder: PageFolder, name: string) {
+  const files = await folder();
   if (files === undefined) throw new Problem(503, NOT_BUILT);
   const file = files.get(name);
   if (file === undefined) throw new Problem(404, 'The live page has no such file.');
@@ -90,20 +85,16 @@ const ENDINGS = { br: '.br', gzip: '.gz' } as const satisfies Record<Coding, str
 /** Enough of the SHA-256 to distinguish all versions. */
 const HASH_CHARS = 22;
 
-export class PageFolder {
-  readonly #read: (name: string) => Promise<Buffer>;
-  #files: PageFiles | undefined;
+/** Resolves to undefined while there is no built page; each call then searches again. */
+export type PageFolder = () => Promise<PageFiles | undefined>;
 
-  /** `read` resolves to the bytes of a file of the built page, e.g. `page.js.br`, and rejects if it is missing. */
-  constructor(read = (name: string) => loadProgramFile(`dist/page/${name}`)) {
-    this.#read = read;
-  }
-
-  /** Undefined while there is no built page; each call then searches again. */
-  async files(): Promise<PageFiles | undefined> {
-    this.#files ??= await readFiles(this.#read).catch(() => undefined);
-    return this.#files;
-  }
+/** `read` resolves to the bytes of a file of the built page, e.g. `page.js.br`, and rejects if it is missing. */
+export function openPageFolder(read = (name: string) => loadProgramFile(`dist/page/${name}`)): PageFolder {
+  let files: PageFiles | undefined;
+  return async () => {
+    files ??= await readFiles(read).catch(() => undefined);
+    return files;
+  };
 }
 
 /** Rejects if a file is missing. */

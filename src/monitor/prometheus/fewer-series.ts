@@ -41,7 +41,7 @@ export class FewerSeries {
 
   /** Tables list names in the order in which they appeared. */
   *#samples(table: Table, at: number, max: number): Generator<Sample | undefined, void, undefined> {
-    const rest = new Sums();
+    const rest = new Map<string, Sample>();
     for (const sample of table.samples()) {
       const [name = '', kind] = [sample.labels[at], sample.labels.slice(0, at)];
       const names = this.#admittedOf(kind);
@@ -51,11 +51,11 @@ export class FewerSeries {
       // Calls without a name are `''`.
       if (name === '' || names.get(name) === true) yield sample;
       else {
-        rest.add([...kind, OTHER_NAME, ...sample.labels.slice(at + 1)], sample.value);
+        addTo(rest, [...kind, OTHER_NAME, ...sample.labels.slice(at + 1)], sample.value);
         yield undefined;
       }
     }
-    yield* rest.samples();
+    yield* rest.values();
   }
 
   #admittedOf(kind: readonly string[]): Admitted {
@@ -71,29 +71,21 @@ function withoutLabel(table: Table, at: number): SlicedTable {
     ...table,
     labels: table.labels.toSpliced(at, 1),
     *samples() {
-      const sums = new Sums();
+      const sums = new Map<string, Sample>();
       for (const { labels, value } of table.samples()) {
-        sums.add(labels.toSpliced(at, 1), value);
+        addTo(sums, labels.toSpliced(at, 1), value);
         yield undefined;
       }
-      yield* sums.samples();
+      yield* sums.values();
     },
   };
 }
 
-/** Values added up by labels. */
-class Sums {
-  readonly #byLabels = new Map<string, Sample>();
-
-  add(labels: readonly string[], value: MetricValue): void {
-    const key = JSON.stringify(labels);
-    const before = this.#byLabels.get(key);
-    this.#byLabels.set(key, { labels, value: before === undefined ? value : sum(before.value, value) });
-  }
-
-  samples(): Iterable<Sample> {
-    return this.#byLabels.values();
-  }
+/** `sums`: by labels. */
+function addTo(sums: Map<string, Sample>, labels: readonly string[], value: MetricValue): void {
+  const key = JSON.stringify(labels);
+  const before = sums.get(key);
+  sums.set(key, { labels, value: before === undefined ? value : sum(before.value, value) });
 }
 
 /** Tables with names have numbers, or durations with the same bounds. */

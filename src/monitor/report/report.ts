@@ -6,6 +6,7 @@
 
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
+import path from 'node:path';
 import v8 from 'node:v8';
 import type { Clock } from '../../base/clock.ts';
 import type { LogRing } from '../../base/logger.ts';
@@ -40,60 +41,47 @@ export interface ReportSources {
 
 /** A line of JSON with its line feed, in slices. Cut off without it after 64 MiB, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
-  const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
-  const tables = sources.monitored.createTables(process).filter(({ labels }) => !labels.includes('name'));
-  const pieces = lineOf(reportPieces(sources, { system, process, tables, hasUsers }));
-  const answer = new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
-  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
-  return answer;
-}
-
-interface Readings {
-  readonly system: object;
-  readonly process: object;
-  /** The tables of bounded length. */
-  readonly tables: readonly Table[];
-  readonly hasUsers: boolean;
-}
-
-function reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
   const { config, monitored, log, clock } = sources;
-  const { sidecar, applications } = monitored;
+  const { sidecar, applications, verdicts } = monitored;
+  const role = hasUsers ? 'sessions' : 'metrics';
+  const [system, reading] = await Promise.all([readSystem(), sidecar.readProcess()]);
+  const tables = monitored.createTables(reading).filter(({ labels }) => !labels.includes('name'));
   const configuration = describeEffective(config);
-  return jsonObject([
+  const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
+  const pieces = jsonObject([
     ['report', json(FORMAT)],
     ['time', json(new Date(clock.epochMs()).toISOString())],
     ['hasUsers', json(hasUsers)],
     ['versions', json({ sidecar: sidecar.version, build: sidecar.build, ...process.versions })],
     ['system', json(system)],
-    ['process', json({ ...reading, ...readNode() })],
+    [
+      'process',
+      json({ ...reading, heapLimitBytes, uptimeSeconds: process.uptime(), userId: platform.userId() ?? null }),
+    ],
     ['configuration', json(hasUsers ? configuration : withoutUsers(configuration))],
     ['state', json(readState(sidecar))],
-    ['verdicts', json(readVerdicts(monitored, hasUsers))],
+    [
+      'verdicts',
+      json(Object.fromEntries(applications.map(({ name }) => [name, selectVerdict(verdicts.of(name), role)]))),
+    ],
     // The last warnings and errors, as logged.
     ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray([...(log?.lines ?? [])]))],
     ['jvm', jvmPieces(monitored.jvm, config)],
     // What `/metrics` shows, without the tables of single names, which are in the statistics.
     ['metrics', jsonObject(tables.map((table) => [table.name, jsonArray(sampleTexts(table))]))],
-    ['statistics', jsonObject(applications.map((one) => [one.name, statisticsPieces(one, config)]))],
+    // As the endpoint `metrics/d2` answers.
+    ['statistics', jsonObject(applications.map((one) => [one.name, metricsPieces(selectAll(one), config.metrics)]))],
     ['sessions', jsonObject(applications.map((one) => [one.name, sessionPieces(one, hasUsers)]))],
     // A segment of a path may name a person.
     ['unclassified', json(hasUsers ? monitored.live.unclassified.readPaths() : [])],
   ]);
+  const answer = new SlicedAnswer(lineOf(pieces), new LoopShare(clock, sources.nextTurn));
+  answer.limit(MAX_BYTES, () => new Error('the report is too large'));
+  return answer;
 }
 
 function json(value: unknown): Pieces {
   return [JSON.stringify(value)];
-}
-
-function readVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
-  const role = hasUsers ? 'sessions' : 'metrics';
-  return Object.fromEntries(applications.map(({ name }) => [name, selectVerdict(verdicts.of(name), role)]));
-}
-
-function readNode(): object {
-  const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
-  return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: platform.userId() ?? null };
 }
 
 function readState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
@@ -139,10 +127,8 @@ function formatSample(labels: readonly string[], { labels: values, value }: Samp
   return JSON.stringify({ ...named, sum: sumSeconds, bounds, cumulative: value.cumulative() });
 }
 
-/** As the endpoint `metrics/d2` answers. */
-function statisticsPieces({ statistics, sessions }: MonitoredApplication, { metrics }: Config): Pieces {
-  const { rpc, sba, object } = statistics;
-  return metricsPieces([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
+function selectAll({ sessions, statistics: { rpc, sba, object } }: MonitoredApplication): readonly MetricSet[] {
+  return [sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()];
 }
 
 function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): Pieces {
@@ -154,14 +140,10 @@ function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): P
 function* sessionTexts(entries: Iterable<SessionEntry>, hasUsers: boolean): Generator<string> {
   let count = 0;
   for (const entry of entries) {
-    yield JSON.stringify(hasUsers ? entry : anonymous(entry));
+    yield JSON.stringify(hasUsers ? entry : { ...entry, userName: undefined, remoteAddress: undefined });
     count += 1;
     if (count === MAX_SESSIONS) break;
   }
-}
-
-function anonymous({ userName: _, remoteAddress: __, ...entry }: SessionEntry): object {
-  return entry;
 }
 
 /** Hides the user names, which are in three places of a configuration. */
@@ -184,18 +166,9 @@ function* lineOf(pieces: Pieces): Generator<string> {
 }
 
 /** Files of version 2, then of version 1. */
-const CGROUP_FILES: readonly (readonly [name: string, path: string])[] = [
-  ['memory.max', 'memory.max'],
-  ['memory.high', 'memory.high'],
-  ['memory.current', 'memory.current'],
-  ['memory.events', 'memory.events'],
-  ['cpu.max', 'cpu.max'],
-  ['cpu.stat', 'cpu.stat'],
-  ['pids.max', 'pids.max'],
-  ['memory.limit_in_bytes', 'memory/memory.limit_in_bytes'],
-  ['memory.usage_in_bytes', 'memory/memory.usage_in_bytes'],
-  ['cpu.cfs_quota_us', 'cpu/cpu.cfs_quota_us'],
-  ['cpu.cfs_period_us', 'cpu/cpu.cfs_period_us'],
+const CGROUP_FILES = [
+  ...['memory.max', 'memory.high', 'memory.current', 'memory.events', 'cpu.max', 'cpu.stat', 'pids.max'],
+  ...['memory/memory.limit_in_bytes', 'memory/memory.usage_in_bytes', 'cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us'],
 ];
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const MAX_TEXT_CHARS = 1_000;
@@ -227,16 +200,16 @@ async function readCgroup(): Promise<Record<string, string>> {
   // In a container the process sees its own group as the root; outside, its group is below the root.
   const own = /^0::(\/.*)$/m.exec((await readText(`${platform.procPath}/self/cgroup`)) ?? '')?.[1] ?? '';
   const found: Record<string, string> = {};
-  for (const [name, path] of CGROUP_FILES) {
-    const text = (await readText(`${CGROUP_ROOT}${own}/${path}`)) ?? (await readText(`${CGROUP_ROOT}/${path}`));
-    if (text !== undefined) found[name] = text.trim().slice(0, MAX_TEXT_CHARS);
+  for (const file of CGROUP_FILES) {
+    const text = (await readText(`${CGROUP_ROOT}${own}/${file}`)) ?? (await readText(`${CGROUP_ROOT}/${file}`));
+    if (text !== undefined) found[path.basename(file)] = text.trim().slice(0, MAX_TEXT_CHARS);
   }
   return found;
 }
 
-async function readText(path: string): Promise<string | undefined> {
+async function readText(file: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(file, 'utf8');
   } catch {
     return undefined;
   }

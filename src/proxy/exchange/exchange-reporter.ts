@@ -263,18 +263,10 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   counter(
     'd2_sidecar_requests_refused_total',
     'Refused requests, by fault (docs/troubleshooting.md).',
-    ({ refused }) => refused,
+    'refused',
     'fault',
   ),
-  gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
-  gauge(
-    'd2_sidecar_requests_in_flight',
-    'Requests with the upstream, held long polls included.',
-    ({ inFlight }) => inFlight,
-  ),
-  counter(
-    'd2_sidecar_observer_errors_total',
-    'Failures of measuring; traffic was not affected.',
-    ({ observerErrors }) => observerErrors,
-  ),
+  gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', 'open'),
+  gauge('d2_sidecar_requests_in_flight', 'Requests with the upstream, held long polls included.', 'inFlight'),
+  counter('d2_sidecar_observer_errors_total', 'Failures of measuring; traffic was not affected.', 'observerErrors'),
 ];

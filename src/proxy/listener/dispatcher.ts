@@ -294,17 +294,13 @@ function peerOf({ remoteAddress, remotePort }: net.Socket): string {
 }
 
 export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
-  gauge('d2_sidecar_connections', 'Client connections open now.', ({ openConnections }) => openConnections),
+  gauge('d2_sidecar_connections', 'Client connections open now.', 'openConnections'),
   gauge('d2_sidecar_client_addresses', 'Addresses with client connections now.', ({ addresses }) => addresses.size),
-  counter(
-    'd2_sidecar_connections_accepted_total',
-    'Client connections accepted.',
-    ({ acceptedConnections }) => acceptedConnections,
-  ),
+  counter('d2_sidecar_connections_accepted_total', 'Client connections accepted.', 'acceptedConnections'),
   counter(
     'd2_sidecar_connections_refused_total',
     'Client connections closed at once for limits.connections.',
-    ({ refusedConnections }) => refusedConnections,
+    'refusedConnections',
   ),
   counter(
     'd2_sidecar_descriptor_shortages_total',

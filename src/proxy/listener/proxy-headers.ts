@@ -62,7 +62,7 @@ export const PROXY_HEADER_METRICS: readonly MetricDescription<ProxyHeaders>[] = 
   counter(
     'd2_sidecar_proxy_headers_refused_total',
     'Connections closed for a missing, broken or late PROXY header.',
-    ({ refused }) => refused,
+    'refused',
     'reason',
   ),
 ];

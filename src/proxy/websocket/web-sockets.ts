@@ -134,11 +134,11 @@ export class WebSockets implements HandshakeListener {
 }
 
 export const WEB_SOCKET_METRICS: readonly MetricDescription<WebSockets>[] = [
-  gauge('d2_sidecar_upgraded_connections', 'Client connections that are WebSockets now.', ({ open }) => open),
+  gauge('d2_sidecar_upgraded_connections', 'Client connections that are WebSockets now.', 'open'),
   counter(
     'd2_sidecar_websockets_let_go_total',
     'WebSockets ended by a stop: closed with 1001 and answered, or cut.',
-    ({ closed }) => closed,
+    'closed',
     'ending',
   ),
 ];

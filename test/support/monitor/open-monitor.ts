@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
 import type { AccessControl } from '../../../src/monitor/access/access-control.ts';
-import { Guard, HostCheck } from '../../../src/monitor/guard.ts';
+import { createGuard, createHostCheck } from '../../../src/monitor/guard.ts';
 import { Monitor } from '../../../src/monitor/monitor.ts';
 import type { Monitored } from '../../../src/monitor/monitored.ts';
 import type { MetricsOptions } from '../../../src/monitor/routes.ts';
@@ -27,11 +27,11 @@ export async function openMonitor(
   monitored: Omit<Monitored, 'health'> & Partial<Monitored>,
   { access, hosts = [], ...options }: Options = {},
 ) {
-  const hostCheck = new HostCheck(hosts);
+  const hostCheck = createHostCheck(hosts);
   const monitor = new Monitor(
     { health: HEALTHY, ...monitored },
     { windowMs: 300_000, durationUnit: 'seconds', ...options },
-    new Guard({ access: () => access, hosts: () => hostCheck }),
+    createGuard({ access: () => access, hosts: () => hostCheck }),
     logger,
     { limits: LIMITS, hits: new LimitHits(systemClock, logger) },
   );

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { health } from '../../../src/cli/health.ts';
+import { health } from '../../../src/cli/ask-sidecar.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { startApplication } from '../../support/net.ts';
 

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { threads } from '../../../src/cli/threads.ts';
+import { threads } from '../../../src/cli/ask-sidecar.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { MAIN_PATH, runSidecar } from '../../support/sidecar-process.ts';
 

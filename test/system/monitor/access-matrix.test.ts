@@ -8,7 +8,7 @@ import { createServerState } from '../../../src/jvm/server-reading.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
 import type { PasswordHash } from '../../../src/monitor/access/password-hash.ts';
-import { PAGE_POLICY, PageFolder } from '../../../src/monitor/live/page-routes.ts';
+import { openPageFolder, PAGE_POLICY } from '../../../src/monitor/live/page-routes.ts';
 import type { MonitoredJvm } from '../../../src/monitor/monitored.ts';
 import { addRoutes } from '../../../src/monitor/routes.ts';
 import { SECURITY_FIELDS } from '../../../src/monitor/send.ts';
@@ -112,7 +112,7 @@ const TABLE: readonly (readonly [path: string, Statuses])[] = [
 
 const folder = new Folder();
 for (const name of ['index.html', 'page.js', 'page.css', 'icon.svg']) folder.write(name, name);
-const OPTIONS = { page: new PageFolder((name) => readFile(`${folder.path}/${name}`)), hosts: ['plant.example'] };
+const OPTIONS = { page: openPageFolder((name) => readFile(`${folder.path}/${name}`)), hosts: ['plant.example'] };
 
 const PASSWORDS = { ann: 'annannann', bob: 'bobbobbob' };
 const metricsToken = tokenLine('prometheus', 'metrics');

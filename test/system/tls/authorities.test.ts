@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, connect as tlsConnect } from 'node:tls';
 import { afterAll, expect, it } from 'vitest';
-import { createAuthoritiesReader } from '../../../src/tls/authorities.ts';
+import { type Authorities, createAuthoritiesReader } from '../../../src/tls/authorities.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, pemOf, textOf } from '../../support/tls/certificates.ts';
 
@@ -15,7 +15,8 @@ const bundle = (last: string) => other.repeat(54) + last;
 
 it('a bundle is read in steps, trusted to its last certificate, and parsed again only after a change', async () => {
   const file = folder.file('bundle.pem', bundle(textOf(authority.certFile)));
-  const read = createAuthoritiesReader({ key: 'otlp.caFile', file, createError: (message) => new Error(message) });
+  const readFile = createAuthoritiesReader({ key: 'otlp.caFile', file, createError: (message) => new Error(message) });
+  const read = async () => (await readFile()) as Authorities;
   let turns = 0;
   const count = () => {
     turns += 1;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type Notify, ServiceManager } from '../../../src/cli/service-manager.ts';
+import { findServiceManager, type Notify } from '../../../src/cli/service-manager.ts';
 import { NotingLogger } from '../../support/cli/control/stand.ts';
 
 let log: NotingLogger;
@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 const find = (env: Record<string, string>) =>
-  ServiceManager.find(env, log.logger, (lines) => {
+  findServiceManager(env, log.logger, (lines) => {
     told.push(lines.join(' '));
     return answer(lines);
   });

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { SignalQueue } from '../../../src/cli/serve.ts';
+import { queueSignals } from '../../../src/cli/serve.ts';
 
-it('SignalQueue passes on the signals of the start, SIGHUP once, and then each one until the end', () => {
+it('a queue passes on the signals of the start, SIGHUP once, and then each one until the end', () => {
   const source = new EventEmitter();
-  const signals = new SignalQueue(source, ['SIGTERM', 'SIGHUP']);
+  const signals = queueSignals(source, ['SIGTERM', 'SIGHUP']);
   const handled: string[] = [];
   for (const signal of ['SIGHUP', 'SIGHUP', 'SIGTERM', 'SIGTERM']) source.emit(signal);
   signals.handle((signal) => handled.push(signal));

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Answer, Api } from '../../../src/page/api.ts';
 import { createInitialState, Store, withLive, withoutLive } from '../../../src/page/page-state.ts';
-import { PastLoader } from '../../../src/page/past-loader.ts';
+import { startPastLoader } from '../../../src/page/past-loader.ts';
 import { parseRoute } from '../../../src/page/route.ts';
 import { live, NOW_MS } from '../../support/page/samples.ts';
 
@@ -26,7 +26,7 @@ function openPage() {
     return { kind: 'ok', value };
   };
   const store = new Store(createInitialState(parseRoute(hash('&shift=86400&since=1'))));
-  new PastLoader({ get } as unknown as Api, store).start();
+  startPastLoader({ get } as unknown as Api, store);
   const poll = (afterMs: number) => {
     page.pageMs += afterMs;
     const now = new Date(NOW_MS + page.pageMs).toISOString();

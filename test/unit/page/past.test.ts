@@ -51,9 +51,7 @@ it('steps of two times share a point, and a step that was not measured is a gap'
   const now = { calls: steps(600, ['08T11:00', 5], ['08T11:20', 7]), sessions: undefined };
   const before = { calls: steps(600, ['07T11:10', 3]), sessions: steps(600, ['07T11:10', 4]) };
   const points = joinSteps(range, now, before, fromS + 1_425);
-  expect(
-    points.map(({ calls, before: other, sessionsBefore }) => [calls?.count, other?.count, sessionsBefore]),
-  ).toEqual([
+  expect(points.map(({ now, before: other }) => [now.calls?.count, other.calls?.count, other.sessions])).toEqual([
     [5, undefined, undefined],
     [undefined, 3, 4],
     [7, undefined, undefined],

@@ -5,7 +5,11 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach } from 'vitest';
 import { SidecarError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/logger.ts';
-import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
+import {
+  type Controllable,
+  type ControlServer,
+  openControlServer,
+} from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
 import type { Alerts } from '../../../../src/export/alerts/alerts.ts';
@@ -132,7 +136,7 @@ export class ControlStand {
     requestTimeoutMs?: number,
     answerTimeoutMs?: number,
   ): Promise<ControlServer> {
-    const server = await ControlServer.open(this.at(name), target, this.log.logger, requestTimeoutMs, answerTimeoutMs);
+    const server = await openControlServer(this.at(name), target, this.log.logger, requestTimeoutMs, answerTimeoutMs);
     this.#defer(() => server.destroy());
     return server;
   }

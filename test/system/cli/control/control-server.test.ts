@@ -12,8 +12,8 @@ import {
 import net from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { platform, windows } from '../../../../src/base/platform/platform.ts';
-import { requestDrain, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
-import { ControlServer } from '../../../../src/cli/control/control-server.ts';
+import { requestCommand, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
+import { openControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 import { exchange } from '../../../support/net.ts';
@@ -34,7 +34,7 @@ describe('the control socket', () => {
       ...{ state: 'serving', openExchanges: 0, openWebSockets: 0, stopDeadlineMs: 0 },
     });
     expect(target.told).toEqual([]);
-    expect(await requestDrain(path)).toMatchObject({ state: 'draining' });
+    expect(await requestCommand(path, '/drain')).toMatchObject({ state: 'draining' });
     expect(target.told).toEqual(['drain']);
   });
 
@@ -92,7 +92,7 @@ it('a Windows pipe is opened without a look at its folder or its mode', async ()
   const before = process.cwd();
   process.chdir(stand.folder);
   try {
-    const server = await ControlServer.open(name, new NotingTarget(), stand.log.logger);
+    const server = await openControlServer(name, new NotingTarget(), stand.log.logger);
     expect(await requestStatus(name)).toMatchObject({ pid: 4711 });
     server.destroy();
   } finally {

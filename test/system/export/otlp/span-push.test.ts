@@ -3,7 +3,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/call-spans.ts';
-import { Receiver } from '../../../../src/export/otlp/receiver.ts';
+import { createReceiver } from '../../../../src/export/otlp/receiver.ts';
 import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
 import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createLineLogger, otlpConfig } from './stand.ts';
@@ -16,11 +16,11 @@ beforeEach(async () => {
   const logger = createLineLogger();
   numbers = new SignalNumbers('traces', logger);
   const config = { ...otlpConfig({ timeoutMs: 5_000 }), endpoint: receiver.endpoint };
-  const to = new Receiver('traces', { config, env: {}, logger });
+  const to = createReceiver('traces', { config, env: {}, logger });
   push = new SpanPush({ receiver: to, numbers, clock: systemClock, userAgent: 'd2-sidecar/1', delayMs: 5 });
 });
 afterEach(async () => {
-  push.close();
+  push.exporter.close();
   await receiver.close();
 });
 
@@ -62,9 +62,9 @@ it('drops and counts spans beyond the limit of the queue, without creating them'
   await receiver.until(() => held.length > 0);
   receiver.answer = accept;
   for (const answer of held) answer();
-  await push.flush();
+  await push.processor.forceFlush();
   await receiver.until(() => receiver.spans.length === MAX_WAITING_SPANS);
-  await push.stop();
+  await push.processor.shutdown();
   expect(push.waiting).toBe(0);
   expect(numbers.items).toEqual({ accepted: MAX_WAITING_SPANS, rejected: 0, lost: 0, dropped: 11 });
 });
@@ -72,10 +72,10 @@ it('drops and counts spans beyond the limit of the queue, without creating them'
 it('loses what a receiver refuses, and continues', async () => {
   receiver.answer = status(400);
   take(2);
-  await push.flush().catch(() => undefined);
+  await push.processor.forceFlush().catch(() => undefined);
   receiver.answer = acceptBut(1, 'no');
   take(3);
-  await push.flush();
+  await push.processor.forceFlush();
   expect(numbers.items).toEqual({ accepted: 2, rejected: 1, lost: 2, dropped: 0 });
   expect(push.waiting).toBe(0);
 });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, it } from 'vitest';
-import { PageFolder } from '../../../../src/monitor/live/page-routes.ts';
+import { openPageFolder } from '../../../../src/monitor/live/page-routes.ts';
 import { negotiateCoding } from '../../../../src/monitor/negotiate.ts';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
@@ -29,7 +29,7 @@ for (const [name, content] of Object.entries({
   folder.write(name, content as string);
 }
 const readIn = (place: string) => (name: string) => readFile(path.join(place, name));
-const openPage = (place: string) => openMonitor(plant.monitored, { page: new PageFolder(readIn(place)) });
+const openPage = (place: string) => openMonitor(plant.monitored, { page: openPageFolder(readIn(place)) });
 const monitor = await openPage(folder.path);
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createLogger } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { formatAccessLine } from '../../../../src/export/access-log/access-log.ts';
-import { AccessLogging } from '../../../../src/export/access-log/access-logging.ts';
+import { openAccessLogging } from '../../../../src/export/access-log/access-logging.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
@@ -16,7 +16,7 @@ async function started(change: Partial<Config['accessLog']> = {}) {
   const traffic = new Traffic();
   const config = { ...testConfig().accessLog, file: at('access.log'), ...change };
   const { observers } = traffic.recorder;
-  const logging = await AccessLogging.open(config, { clock: traffic.clock, logger: createLogger('silent'), observers });
+  const logging = await openAccessLogging(config, { clock: traffic.clock, logger: createLogger('silent'), observers });
   const lines = async () => {
     await logging.close();
     const all = readFileSync(at('access.log'), 'utf8').split('\n').slice(0, -1);
@@ -68,13 +68,13 @@ it('the access log has the configured share of the calls, and of errors without 
 
 it('the access log applies another configuration, observes no call while it is off, and can be turned on again', async () => {
   const { traffic, logging, config } = await started({ file: undefined });
-  expect([logging.isOn, traffic.recorder.observers.isWanted]).toEqual([false, false]);
+  expect([logging.numbers, traffic.recorder.observers.isWanted]).toEqual([undefined, false]);
   (await logging.prepareReload({ ...config, file: at('access.log') }))();
   traffic.send({ line: RPC });
   (await logging.prepareReload({ ...config, file: at('access.log'), others: true, users: false }))();
   traffic.send({ line: 'GET /page' });
   (await logging.prepareReload({ ...config, file: undefined }))();
-  expect(logging.isOn).toBe(false);
+  expect(logging.numbers).toBeUndefined();
   expect(traffic.recorder.observers.isWanted).toBe(false);
   traffic.send({ line: RPC });
   (await logging.prepareReload({ ...config, file: at('again.log') }))();
