@@ -74,15 +74,6 @@ export const description = {
   },
 };
 
-/** Converts the class of the demo's JVM to Base64, also for tests. */
-export const sampleJvm = {
-  name: 'sample-jvm',
-  load(id) {
-    if (!id.endsWith('/SampleJvm.class')) return undefined;
-    return { code: `export const SAMPLE_JVM_CLASS = '${readFileSync(id, 'base64')}';`, moduleType: 'js' };
-  },
-};
-
 /** Makes one text of the thread of the history, also for tests: inside an executable, a thread has no file to begin with. */
 export const workerSource = {
   name: 'worker-source',
@@ -139,7 +130,7 @@ const server = {
   platform: 'node',
   // hdr-histogram-js loads zlib by eval, for an encoding that is not used here.
   checks: { eval: false },
-  plugins: [standIns, build, description, sampleJvm, workerSource],
+  plugins: [standIns, build, description, workerSource],
   output: {
     dir: 'dist',
     format: 'esm',

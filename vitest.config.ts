@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 // @ts-expect-error: JavaScript without types
-import { description, sampleJvm, workerSource } from './rolldown.config.js';
+import { description, workerSource } from './rolldown.config.js';
 
 /**
  * Three projects, by folder. `unit`: no process, no socket, no waiting. `system`: our program, real sockets, and peers
@@ -20,7 +20,7 @@ const SETUPS = {
 export default defineConfig({
   test: {
     projects: PROJECTS.map((name, groupOrder) => ({
-      plugins: [description, sampleJvm, workerSource],
+      plugins: [description, workerSource],
       test: {
         name,
         include: [`test/${name}/**/*.test.ts`],

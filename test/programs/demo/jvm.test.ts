@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startSampleJvm } from '../../../src/demo/jvm.ts';
+import { SAMPLE_JVM_CLASS, startSampleJvm } from '../../../src/demo/jvm.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 
@@ -26,8 +26,8 @@ it.runIf(hasCompiler)('the class of the JVM equals the compiled source', () => {
   const folder = temporaryFolder(defer);
   execFileSync('javac', ['--release', '8', '-g:none', '-d', folder, SOURCE]);
   expect(readdirSync(folder)).toEqual(['SampleJvm.class']);
-  const made = readFileSync(path.join(folder, 'SampleJvm.class'), 'base64');
-  expect(readFileSync('src/demo/SampleJvm.class', 'base64')).toBe(made);
+  const embedded = Buffer.from(SAMPLE_JVM_CLASS, 'base64').toString('base64');
+  expect(embedded).toBe(readFileSync(path.join(folder, 'SampleJvm.class'), 'base64'));
 });
 
 describe('the JVM of the demo', () => {
