@@ -3,6 +3,7 @@ import net from 'node:net';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import type { Defer } from '../deferred.ts';
 import { readSamples } from '../monitor/prometheus/samples.ts';
 import { portOf } from '../net.ts';
 import { Peer } from './peer.ts';
@@ -40,7 +41,8 @@ export interface StandOptions {
   readonly clock?: Clock | undefined;
 }
 
-export async function startStand(options: StandOptions = {}): Promise<Stand> {
+/** `defer` closes it; without it, the test does. */
+export async function startStand(options: StandOptions = {}, defer?: Defer): Promise<Stand> {
   const { onConnection, config, clock = systemClock, upstream = new RawUpstream() } = options;
   if (options.upstream === undefined) await upstream.comeUp(onConnection);
   const base = testConfig();
@@ -55,6 +57,12 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
     if (text !== '') peer.send(text);
     return peer;
   };
+  const close = async () => {
+    for (const socket of clients) socket.destroy();
+    await upstream.goDown();
+    await sidecar.stop();
+  };
+  defer?.(close);
   return {
     ...{ sidecar, port: portOf(bound.listen), monitorPort: portOf(bound.monitor), logged, client },
     ...{ upstream, upstreams: upstream.connections },
@@ -69,11 +77,7 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
       const answer = await fetch(`http://${bound.monitor}/smartWeb/api/rest/v0/admin/${path}`);
       return (await answer.json()) as Answer;
     },
-    close: async () => {
-      for (const socket of clients) socket.destroy();
-      await upstream.goDown();
-      await sidecar.stop();
-    },
+    close,
   };
 }
 

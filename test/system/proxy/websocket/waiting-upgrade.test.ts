@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Peer } from '../../../support/wire/peer.ts';
+import type { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import { usedBytes } from '../../../support/garbage.ts';
+import { type Peer, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
 import { GET, SWITCHING, UPGRADE, useStand } from '../stand.ts';
@@ -120,26 +122,18 @@ describe('a client that asks for a WebSocket', () => {
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
   });
 
-  it('has what it sends ahead charged to the memory budget until its upstream has answered', async () => {
+  it.each<[string, (upstream: Peer) => unknown, string]>([
+    ['answered', (upstream) => upstream.send(SWITCHING), SWITCHING],
+    ['failed', (upstream) => upstream.socket.destroy(), ' 502 '],
+  ])('has what it sends ahead charged to the memory budget until its upstream has %s', async (_how, act, received) => {
     await stand.start({ limits: { memoryBytes: 65_536 } });
     const client = stand.client(`${UPGRADE}one`);
     const upstream = await stand.asked();
     client.send('x'.repeat(10_000));
     await expect.poll(() => stand.memory.used.ahead).toBe(10_003);
-    upstream.send(SWITCHING);
-    await client.take(SWITCHING);
-    await upstream.take('x'.repeat(10_000));
-    expect([stand.memory.used.ahead, stand.memory.usedBytes]).toEqual([0, 0]);
-  });
-
-  it('has no memory charged for what it sent ahead once its upstream has failed', async () => {
-    await stand.start({ limits: { memoryBytes: 65_536 } });
-    const client = stand.client(`${UPGRADE}one`);
-    const upstream = await stand.asked();
-    await expect.poll(() => stand.memory.used.ahead).toBe(3);
-    upstream.socket.destroy();
-    await client.take(' 502 ');
-    expect(stand.memory.used.ahead).toBe(0);
+    act(upstream);
+    await client.take(received);
+    await expect.poll(() => stand.memory.used.ahead).toBe(0);
   });
 
   it.each([
@@ -160,4 +154,30 @@ describe('a client that asks for a WebSocket', () => {
     await stand.allClosed();
     expect(stand.memory.usedBytes).toBe(0);
   });
+});
+
+const LARGE = UPGRADE.replace(/\r\n$/, `X: ${'x'.repeat(55_000)}\r\n\r\n`);
+const headBytes = 64 * 1024;
+
+it('an open WebSocket keeps no exchange', async () => {
+  await stand.start({ upstream: [takeHead, send(SWITCHING)], limits: { headBytes } });
+  await stand.client(LARGE).head();
+  await stand.endings(1);
+  const exchange = new WeakRef<Exchange>(stand.ended[0]!.exchange);
+  stand.ended = [];
+  await usedBytes();
+  expect(exchange.deref()).toBeUndefined();
+});
+
+it('the head of a handshake that waits is charged to the memory budget; without room it is refused with 503', async () => {
+  await stand.start({ limits: { headBytes, memoryBytes: 600_000 } });
+  const first = stand.client(LARGE);
+  const upstream = await stand.asked();
+  expect(stand.memory.used.requests).toBeGreaterThan(55_000);
+  const second = stand.client(LARGE);
+  expect(await second.head()).toMatch(/^HTTP\/1\.1 503 /);
+  expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+  upstream.send(SWITCHING);
+  await first.head();
+  expect(stand.memory.usedBytes).toBe(0);
 });
