@@ -5,7 +5,8 @@ import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
+import { textOf } from '../support/tls/certificates.ts';
+import { useCertificates } from '../support/tls/ends.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');
@@ -16,7 +17,7 @@ const IS_ROOT = process.getuid?.() === 0;
 const COMMAND = [...(IS_ROOT ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : []), process.execPath];
 const OTHER_UID = 4_711;
 
-const certificates = new CertificateFolder();
+const certificates = useCertificates();
 const authority = certificates.authority();
 const own = certificates.signed(authority, { name: 'plant' });
 const other = certificates.signed(authority, { name: 'other' });
@@ -24,7 +25,6 @@ const at = useFolder();
 const upstream = await startApplication((_request, response) => response.end('{"value":1}'));
 afterAll(() => {
   upstream.close();
-  certificates.remove();
 });
 
 function file(name: string, text: string, mode = 0o600): string {

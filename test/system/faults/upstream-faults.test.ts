@@ -1,9 +1,9 @@
 /** The upstream's faults in docs/errors.md and docs/reliability.md: what the client sees, what is counted, what is logged. */
 import type net from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
+import { useCertificates } from '../../support/tls/ends.ts';
 import type { Peer } from '../../support/wire/peer.ts';
 import type { Serve } from '../../support/wire/raw-upstream.ts';
 import { answering } from '../../support/wire/stand.ts';
@@ -176,8 +176,7 @@ async function expectCut(client: Peer, leave: () => void): Promise<void> {
   expect(client.received.endsWith(beginning)).toBe(true);
 }
 
-const folder = new CertificateFolder();
-afterAll(() => folder.remove());
+const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant', alternatives: 'DNS:plant.example,IP:127.0.0.1' });
 

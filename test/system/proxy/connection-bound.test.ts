@@ -5,12 +5,12 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { RequestFault } from '../../../src/protocol/http1/request-head.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
-import { upstreamTls } from '../../support/tls/ends.ts';
+import { pemOf } from '../../support/tls/certificates.ts';
+import { upstreamTls, useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { startStand } from '../../support/wire/stand.ts';
 import { UPGRADE as WEBSOCKET } from './stand.ts';
@@ -43,9 +43,7 @@ const REFUSED: Readonly<Record<RequestFault, string>> = {
 const REFUSALS = /^d2_sidecar_requests_refused_total\{fault="(.*)"\}$/;
 
 const defer = deferTo(afterEach);
-const folder = new CertificateFolder();
-afterAll(() => folder.remove());
-
+const folder = useCertificates();
 /** The server, whose upgraded connections say their number as well; and a function that connects a client. */
 async function start(isSecure = false) {
   const sockets: net.Socket[] = [];

@@ -3,16 +3,17 @@ import http from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { connected, get, listenerTls } from '../../support/tls/ends.ts';
+import { type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { connected, get, listenerTls, useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { type Stand, startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const clientAuthority = folder.authority('authority of clients');
 const own = folder.signed(authority, { name: 'plant' });
@@ -31,20 +32,13 @@ const upstream = http.createServer(({ headers }, response) => {
 const upstreamPort = await listening(upstream);
 let stand: Stand;
 
-afterEach(() => stand.close());
-
-afterAll(() => {
-  upstream.close();
-  folder.remove();
-});
+afterAll(() => upstream.close());
 
 type Setup = (base: Config) => Partial<Config>;
 
 async function start(...setups: readonly Setup[]): Promise<void> {
-  stand = await startStand({
-    upstreamPort,
-    config: (base) => Object.assign({}, ...setups.map((setup) => setup(base))),
-  });
+  const config: Setup = (base) => Object.assign({}, ...setups.map((setup) => setup(base)));
+  stand = await startStand({ upstreamPort, config }, untilTestEnds);
 }
 
 const listen =

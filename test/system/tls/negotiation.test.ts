@@ -2,14 +2,11 @@
 import type tls from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CIPHERS } from '../../../src/tls/policy.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
-import { connected, listenerTls } from '../../support/tls/ends.ts';
+import { connected, listenerTls, useCertificates } from '../../support/tls/ends.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
-afterAll(() => folder.remove());
-
 const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
 const OURS = CIPHERS.filter((name) => !name.startsWith('TLS_'));
 const OLD = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: ALL } as const;

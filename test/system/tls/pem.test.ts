@@ -5,14 +5,14 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import tls from 'node:tls';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
 import type { TlsFiles } from '../../../src/tls/tls-files.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { loadTls } from '../../support/tls/ends.ts';
+import { textOf } from '../../support/tls/certificates.ts';
+import { connected, loadTls, useCertificates } from '../../support/tls/ends.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const root = folder.authority('root');
 const middle = folder.authority('middle', root);
 const lowest = folder.authority('lowest', middle);
@@ -20,8 +20,6 @@ const own = folder.signed(lowest, { name: 'localhost' });
 const CHAIN = [own, lowest, middle].map(({ certFile }) => textOf(certFile));
 const KEY = textOf(own.keyFile);
 const CERT = CHAIN.join('');
-
-afterAll(() => folder.remove());
 
 const BOM = '\ufeff';
 const crlf = (text: string) => text.replaceAll('\n', '\r\n');
@@ -75,14 +73,13 @@ async function handshake(options: tls.TlsOptions): Promise<number> {
   const server = tls.createServer(options, (socket) => socket.end());
   server.on('tlsClientError', () => undefined);
   const port = await listening(server);
-  const client = tls.connect({ host: '127.0.0.1', port, servername: 'localhost', ca: textOf(root.certFile) });
   try {
-    await new Promise((resolve, reject) => client.once('secureConnect', resolve).once('error', reject));
+    const client = await connected(port, root, { servername: 'localhost' });
     let count = 0;
     for (let at = client.getPeerX509Certificate(); at !== undefined; at = at.issuerCertificate) count += 1;
+    client.destroy();
     return count;
   } finally {
-    client.destroy();
     server.close();
   }
 }

@@ -1,18 +1,16 @@
 import { createPrivateKey } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SidecarError } from '../../../src/base/errors.ts';
 import type { TlsFiles } from '../../../src/tls/tls-files.ts';
-import { CertificateFolder, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { loadTls } from '../../support/tls/ends.ts';
+import { pemOf, textOf } from '../../support/tls/certificates.ts';
+import { loadTls, useCertificates } from '../../support/tls/ends.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const other = folder.signed(authority, { name: 'other' });
-
-afterAll(() => folder.remove());
 
 const load = (files: Partial<TlsFiles>) => loadTls({ ...own, ...files });
 
