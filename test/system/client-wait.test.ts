@@ -4,12 +4,12 @@
  */
 import { once } from 'node:events';
 import type net from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ManualClock } from '../support/clock.ts';
-import { deferTo } from '../support/deferred.ts';
+import { untilTestEnds } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import { type Stand, type StandOptions, startStand } from '../support/wire/stand.ts';
 
 const CALLS = playsAll ? 1_000 : 200;
 const LARGE_EVERY = 20;
@@ -40,7 +40,6 @@ interface SlowestCall {
   readonly outcome: string;
 }
 
-const defer = deferTo(afterAll);
 /** Zero means that there is no moment. */
 const clock = new ManualClock({ startNs: 1_000_000_000 });
 
@@ -135,12 +134,8 @@ async function play(stand: Stand, plan: Plan): Promise<void> {
 const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
 
 it(`the duration of ${CALLS} calls is what the server took, and their client wait what their clients did`, async () => {
-  const stand = await startStand({
-    clock,
-    onConnection: (socket) => void socket.on('error', () => undefined),
-    config: ({ calls }) => ({ calls: { ...calls, slowest: CALLS } }),
-  });
-  defer(() => stand.close());
+  const config: StandOptions['config'] = ({ calls }) => ({ calls: { ...calls, slowest: CALLS } });
+  const stand = await startStand({ clock, config }, untilTestEnds);
   const random = new Random(SEED);
   const plans = Array.from({ length: CALLS }, (_, nth) => createPlan(random, nth));
   for (const plan of plans) await play(stand, plan);

@@ -2,22 +2,22 @@
 import { afterAll, describe, it } from 'vitest';
 import { deferTo } from '../support/deferred.ts';
 import { someOf } from '../support/effort.ts';
-import { CertificateFolder, pemOf, textOf } from '../support/tls/certificates.ts';
-import { listenerTls, upstreamTls } from '../support/tls/ends.ts';
-import { startStand } from '../support/wire/stand.ts';
+import { pemOf, textOf } from '../support/tls/certificates.ts';
+import { listenerTls, upstreamTls, useCertificates } from '../support/tls/ends.ts';
+import { type StandOptions, startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT } from './wire/comparison.ts';
 import { ScriptedUpstream } from './wire/ends.ts';
 import { CaseRunner } from './wire/run-case.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'localhost' });
 const plain = await Comparison.start();
 const secure = await ScriptedUpstream.listen(pemOf(own));
 const defer = deferTo(afterAll);
-for (const close of [() => folder.remove(), () => plain.close(), () => secure.close()]) defer(close);
+for (const end of [plain, secure]) defer(() => end.close());
 
 const ends = [
   { name: 'TLS at the client', hasClient: true, hasUpstream: false },
@@ -28,15 +28,12 @@ const ends = [
 for (const { name, hasClient, hasUpstream } of ends) {
   const upstream = hasUpstream ? secure : plain.upstream;
   const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
-  const stand = await startStand({
-    upstreamPort: upstream.port,
-    config: (base) => ({
-      forwarded: 'append',
-      listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
-      upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
-    }),
+  const config: StandOptions['config'] = (base) => ({
+    forwarded: 'append',
+    listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
+    upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
   });
-  defer(() => stand.close());
+  const stand = await startStand({ upstreamPort: upstream.port, config }, defer);
 
   describe(name, () => {
     if (hasClient && hasUpstream) {

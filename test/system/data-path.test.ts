@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { deferTo } from '../support/deferred.ts';
 import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
@@ -12,7 +13,8 @@ const underTest = [
 ] as const;
 
 const comparison = await Comparison.start();
-afterAll(() => comparison.close());
+const defer = deferTo(afterAll);
+defer(() => comparison.close());
 
 it('the cases have distinct names', () => {
   const names = dataPathCases.map(({ name }) => name);
@@ -32,8 +34,7 @@ describe('directly', () => {
 });
 
 for (const { name, exactness, forwarded } of underTest) {
-  const stand = await startStand({ upstreamPort: comparison.upstream.port, config: () => ({ forwarded }) });
-  afterAll(() => stand.close());
+  const stand = await startStand({ upstreamPort: comparison.upstream.port, config: () => ({ forwarded }) }, defer);
 
   describe(`through ${name}`, () => {
     for (const subject of [...dataPathCases, ...(forwarded === 'append' ? [forwardedCase] : [])]) {

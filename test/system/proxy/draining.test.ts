@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import type net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { untilTestEnds } from '../../support/deferred.ts';
 import type { Peer } from '../../support/wire/peer.ts';
 import { get, OK, type Stand, startStand } from '../../support/wire/stand.ts';
 
 const ANNOUNCED = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
 
 let stand: Stand;
-
-afterEach(() => stand.close());
 
 /** A client whose request is with the upstream. */
 async function busyClient(): Promise<{ client: Peer; upstream: net.Socket }> {
@@ -20,7 +19,7 @@ async function busyClient(): Promise<{ client: Peer; upstream: net.Socket }> {
 
 describe('a draining sidecar', () => {
   it('announces the end of a connection and keeps it, serves new ones, and closes none that is idle', async () => {
-    stand = await startStand();
+    stand = await startStand({}, untilTestEnds);
     const fresh = await stand.connect();
     const idle = await busyClient();
     idle.upstream.write(OK);
@@ -46,7 +45,7 @@ describe('a draining sidecar', () => {
   });
 
   it('closes no connection after an answer that began without Connection: close', async () => {
-    stand = await startStand();
+    stand = await startStand({}, untilTestEnds);
     const { client, upstream } = await busyClient();
     upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
     await client.until('ok');

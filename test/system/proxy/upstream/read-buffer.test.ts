@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
 import net from 'node:net';
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
-import { deferTo } from '../../../support/deferred.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { startApplication } from '../../../support/net.ts';
 import { startStand } from '../../../support/wire/stand.ts';
 
 const SIZE = 64 * 1024;
 const MEGABYTE = 1_048_576;
-
-const defer = deferTo(afterEach);
 
 /** A socket as far as a read buffer looks at one; what was written to `slow` is not sent before somebody reads it. */
 function peers() {
@@ -117,13 +115,12 @@ describe('large answers side by side', () => {
     const upstream = await startApplication(({ url }, response) =>
       response.end(answers[Number(url?.split('/').at(-1))]),
     );
-    defer(() => upstream.close());
-    const stand = await startStand({ upstreamPort: upstream.port });
-    defer(() => stand.close());
+    untilTestEnds(upstream.close);
+    const stand = await startStand({ upstreamPort: upstream.port }, untilTestEnds);
 
     async function fetchSlowly(index: number): Promise<string> {
       const client = net.connect(stand.port, '127.0.0.1');
-      defer(() => client.destroy());
+      untilTestEnds(() => client.destroy());
       client.write(`GET /smartWeb/${index} HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n`);
       const pieces: Buffer[] = [];
       let turns = 0;
