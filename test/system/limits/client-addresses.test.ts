@@ -55,29 +55,31 @@ function call(...fields: readonly string[]): string {
 
 for (const mode of MODES) {
   describe(`the client that a trusted proxy names (${mode.name})`, () => {
-    it('is the one in X-Forwarded-For, for each request of the connection', async () => {
-      const stand = await start(mode, 'x-forwarded-for');
-      const peer = await stand.connect();
-      for (const [address, ...fields] of [
-        ['203.0.113.7', 'X-Forwarded-For: 6.6.6.6, 203.0.113.7, 10.0.0.2'],
-        ['203.0.113.8', 'x-forwarded-for: 6.6.6.6', 'X-Forwarded-For: 203.0.113.8'],
-        ['2001:db8::7', 'X-Forwarded-For: [2001:db8::7]:80'],
-        ['127.0.0.1', 'X-Forwarded-For: unknown'],
-        ['127.0.0.1', 'Forwarded: for=203.0.113.9'],
-      ]) {
-        expect(await addressFor(stand, peer, ...fields)).toBe(address);
-      }
-      expect(stand.upstream.received).toMatch(
+    it.each([
+      [
+        'x-forwarded-for',
+        [
+          ['203.0.113.7', 'X-Forwarded-For: 6.6.6.6, 203.0.113.7, 10.0.0.2'],
+          ['203.0.113.8', 'x-forwarded-for: 6.6.6.6', 'X-Forwarded-For: 203.0.113.8'],
+          ['2001:db8::7', 'X-Forwarded-For: [2001:db8::7]:80'],
+          ['127.0.0.1', 'X-Forwarded-For: unknown'],
+          ['127.0.0.1', 'Forwarded: for=203.0.113.9'],
+        ],
         /x-forwarded-for: .*203\.0\.113\.7, 10\.0\.0\.2(?:\r\nx-forwarded-for: |, )127\.0\.0\.1/i,
-      );
-    });
-
-    it('is the one in Forwarded', async () => {
-      const stand = await start(mode, 'forwarded');
+      ],
+      [
+        'forwarded',
+        [
+          ['203.0.113.7', 'Forwarded: for=6.6.6.6, for="203.0.113.7:80";proto=https'],
+          ['127.0.0.1', 'X-Forwarded-For: 203.0.113.9'],
+        ],
+        /forwarded: for=6\.6\.6\.6/i,
+      ],
+    ] as const)('is the one in %s, for each request of the connection', async (kind, requests, passedOn) => {
+      const stand = await start(mode, kind);
       const peer = await stand.connect();
-      const field = 'Forwarded: for=6.6.6.6, for="203.0.113.7:80";proto=https';
-      expect(await addressFor(stand, peer, field)).toBe('203.0.113.7');
-      expect(await addressFor(stand, peer, 'X-Forwarded-For: 203.0.113.9')).toBe('127.0.0.1');
+      for (const [address, ...fields] of requests) expect(await addressFor(stand, peer, ...fields)).toBe(address);
+      expect(stand.upstream.received).toMatch(passedOn);
     });
 
     it('is the one in the PROXY header, and it goes on to the server', async () => {
@@ -94,14 +96,14 @@ for (const mode of MODES) {
       expect(await stand.sample('d2_sidecar_connections_accepted_total')).toBe(3);
     });
 
-    it.each([
-      ['x-forwarded-for', 'X-Forwarded-For: 203.0.113.7'],
-      ['forwarded', 'Forwarded: for=203.0.113.7'],
-      ['proxy-protocol', 'X-Forwarded-For: 203.0.113.7'],
-    ] as const)('is ignored when a peer that is not trusted names it (%s)', async (kind, field) => {
-      const stand = await start(mode, kind);
-      expect(await addressFor(stand, await stand.connect('127.0.0.2'), field)).toBe('127.0.0.2');
-    });
+    it.each(['x-forwarded-for', 'forwarded', 'proxy-protocol'] as const)(
+      'is ignored when a peer that is not trusted names it (%s)',
+      async (kind) => {
+        const stand = await start(mode, kind);
+        const fields = ['X-Forwarded-For: 203.0.113.7', 'Forwarded: for=203.0.113.7'];
+        expect(await addressFor(stand, await stand.connect('127.0.0.2'), ...fields)).toBe('127.0.0.2');
+      },
+    );
 
     it('has the connections of its own counted by a PROXY header, and none by a field', async () => {
       const limited = ({ limits }: Config) => ({ limits: { ...limits, connectionsPerAddress: 1 } });

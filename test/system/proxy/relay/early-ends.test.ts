@@ -59,8 +59,8 @@ it('destroying ends every connection and exchange at once', async () => {
   await stand.start();
   const clients = [stand.client(), stand.client(GET)];
   const upstream = await stand.asked();
-  stand.dispatcher.destroy();
+  stand.sidecar.dispatcher.destroy();
   await Promise.all([...clients, upstream].map((peer) => peer.ended()));
   await stand.allClosed();
-  expect(stand.reporter.open).toBe(0);
+  expect(stand.sidecar.reporter.open).toBe(0);
 });

@@ -33,7 +33,7 @@ describe('a request that RFC 9112 does not allow', () => {
     const answer = await lastAnswer(text);
     expect(answer.startsWith(`HTTP/1.1 ${status}\r\nContent-Type: application/problem+json\r\n`)).toBe(true);
     expect([stand.upstreams.length, stand.ended.length]).toEqual([0, 0]);
-    expect([...stand.reporter.refused.values()].reduce((sum, count) => sum + count, 0)).toBe(1);
+    expect([...stand.sidecar.reporter.refused.values()].reduce((sum, count) => sum + count, 0)).toBe(1);
   });
 
   it.each([

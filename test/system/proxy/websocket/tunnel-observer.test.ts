@@ -81,7 +81,7 @@ async function expectClosedOnce(): Promise<void> {
   await stand.allClosed();
   while (seen.closed === 0) await turns(1);
   await turns(1);
-  expect([seen.closed, seen.bytesBehindClosing, stand.reporter.observerErrors]).toEqual([1, 0, 0]);
+  expect([seen.closed, seen.bytesBehindClosing, stand.sidecar.reporter.observerErrors]).toEqual([1, 0, 0]);
 }
 
 describe('a tunnel’s observer', () => {
@@ -89,7 +89,7 @@ describe('a tunnel’s observer', () => {
     await tunnel();
     expect(told).toEqual(['request end', 'response 101 websocket false']);
     expect(seen.closed).toBe(0);
-    stand.dispatcher.destroy();
+    stand.sidecar.dispatcher.destroy();
     await expectClosedOnce();
   });
 

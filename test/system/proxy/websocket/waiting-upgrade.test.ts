@@ -32,7 +32,7 @@ describe.each(leaving)('a client that %s while the upstream is silent', (_how, l
     await stand.start({ timeouts: { halfClosedMs: way.halfClosedMs } });
     const client = stand.client(way.asked + way.ahead);
     const upstream = await stand.asked();
-    await expect.poll(() => stand.reporter.open).toBe(1);
+    await expect.poll(() => stand.sidecar.reporter.open).toBe(1);
     client.send(way.ahead);
     leave(client);
     await upstream.ended();
@@ -149,7 +149,7 @@ describe('a client that asks for a WebSocket', () => {
     }
     await client.ended();
     expect(client.received).toMatch(received);
-    expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+    expect(stand.sidecar.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
     client.socket.destroy();
     await stand.allClosed();
     expect(stand.memory.usedBytes).toBe(0);
@@ -176,7 +176,7 @@ it('the head of a handshake that waits is charged to the memory budget; without 
   expect(stand.memory.used.requests).toBeGreaterThan(55_000);
   const second = stand.client(LARGE);
   expect(await second.head()).toMatch(/^HTTP\/1\.1 503 /);
-  expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+  expect(stand.sidecar.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
   upstream.send(SWITCHING);
   await first.head();
   expect(stand.memory.usedBytes).toBe(0);

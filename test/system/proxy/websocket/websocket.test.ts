@@ -51,7 +51,7 @@ describe('a refused WebSocket', () => {
     expect(client.received).toBe(answer('Connection: close\r\n'));
     expect(await stand.endings(1)).toEqual(['completed']);
     expect([stand.ended[0]?.exchange.status, stand.webSockets.open]).toEqual([status, 0]);
-    expect(stand.reporter.open).toBe(0);
+    expect(stand.sidecar.reporter.open).toBe(0);
   });
 
   // Guard: our answer instead of http-proxy's, which writes to a destroyed socket (PR #1439).
