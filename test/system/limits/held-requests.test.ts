@@ -14,7 +14,7 @@ const MAX_BYTES = 24_000;
 const BASE = '/smartWeb/api/rest/v0';
 const user = Buffer.from(`${PAD.slice(0, 40_000)}:secret`).toString('base64');
 
-const requestOf = (line: string, fields: string, body = '') =>
+const requestOf = (line = '', fields = '', body = '') =>
   Buffer.from(`${line} HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n${body}`, 'latin1');
 
 const KINDS: readonly (readonly [what: string, line: string, fields: string, body?: string])[] = [
