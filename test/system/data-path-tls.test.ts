@@ -2,7 +2,7 @@
 import { afterAll, describe, it } from 'vitest';
 import { deferTo } from '../support/deferred.ts';
 import { someOf } from '../support/effort.ts';
-import { pemOf, textOf } from '../support/tls/certificates.ts';
+import { textOf } from '../support/tls/certificates.ts';
 import { listenerTls, upstreamTls, useCertificates } from '../support/tls/ends.ts';
 import { type StandOptions, startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
@@ -15,7 +15,7 @@ const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'localhost' });
 const plain = await Comparison.start();
-const secure = await ScriptedUpstream.listen(pemOf(own));
+const secure = await ScriptedUpstream.listen(own);
 const defer = deferTo(afterAll);
 for (const end of [plain, secure]) defer(() => end.close());
 
