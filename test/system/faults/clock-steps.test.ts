@@ -11,23 +11,12 @@ const rpc = (user: string) => {
   return `${[...lines, `Authorization: Basic ${credentials}`].join('\r\n')}\r\n\r\n`;
 };
 
-class SteppingClock implements Clock {
-  offsetMs = 0;
-
-  nowNs(): number {
-    return systemClock.nowNs();
-  }
-
-  epochMs(): number {
-    return systemClock.epochMs() + this.offsetMs;
-  }
-}
-
 type Session = Readonly<Record<'userName' | 'createTime' | 'lastActivityTime', string>>;
 type Timer = Readonly<Record<'count' | 'max' | 'mean_rate', number>>;
 
 it('a step of the wall clock changes no duration, rate, session or counter', async () => {
-  const clock = new SteppingClock();
+  let offsetMs = 0;
+  const clock: Clock = { nowNs: () => systemClock.nowNs(), epochMs: () => systemClock.epochMs() + offsetMs };
   let release: (() => void) | undefined;
   const harness = await startFaultStand({
     ...{ clock },
@@ -39,13 +28,13 @@ it('a step of the wall clock changes no duration, rate, session or counter', asy
   });
   const held = harness.client(rpc('first'));
   await expect.poll(() => release).toBeDefined();
-  clock.offsetMs = DAY_MS;
+  offsetMs = DAY_MS;
   release?.();
   await held.until('fine');
   await harness.client(rpc('second')).until('fine');
   const ahead = await harness.read<Session[]>('d2/sessions');
 
-  clock.offsetMs = -DAY_MS;
+  offsetMs = -DAY_MS;
   await harness.client(rpc('third')).until('fine');
   const behind = await harness.read<Session[]>('d2/sessions');
 

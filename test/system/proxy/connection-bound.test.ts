@@ -3,17 +3,13 @@
  * one connection, a WebSocket's included. The server here answers with the number of the connection.
  */
 import { once } from 'node:events';
-import net from 'node:net';
-import tls from 'node:tls';
+import type net from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
 import type { RequestFault } from '../../../src/protocol/http1/request-head.ts';
-import { untilTestEnds } from '../../support/deferred.ts';
-import { listening } from '../../support/net.ts';
-import { pemOf } from '../../support/tls/certificates.ts';
-import { upstreamTls, useCertificates } from '../../support/tls/ends.ts';
+import { useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
-import { startStand } from '../../support/wire/stand.ts';
+import type { Serve } from '../../support/wire/raw-upstream.ts';
+import { reset, startFaultStand } from '../faults/fault-stand.ts';
 import { SWITCHING, UPGRADE as WEBSOCKET } from './stand.ts';
 
 const HOST = 'Host: plant.example\r\n';
@@ -43,42 +39,37 @@ const REFUSED: Readonly<Record<RequestFault, string>> = {
 
 const REFUSED_TOTAL = 'd2_sidecar_requests_refused_total';
 const folder = useCertificates();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'localhost' });
 
-/** The server, whose upgraded connections say their number as well; and a function that connects a client. */
-async function start(isSecure = false) {
-  const sockets: net.Socket[] = [];
-  const serve = async (socket: net.Socket) => {
-    const number = `<${sockets.push(socket)}>`;
-    const peer = new Peer(socket);
-    for (;;) {
-      const head = await peer.head();
-      if (/^upgrade: websocket/im.test(head)) {
-        peer.send(`${SWITCHING}${number}`);
-        return;
-      }
-      if (/gzip, chunked/.test(head)) await peer.take('0\r\n\r\n');
-      peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${number.length}\r\n\r\n${number}`);
+/** The server answers, and says in an upgraded connection, the number of the connection. */
+async function serve(socket: net.Socket, nth: number): Promise<void> {
+  const number = `<${nth}>`;
+  const peer = new Peer(socket);
+  for (;;) {
+    const head = await peer.head();
+    if (/^upgrade: websocket/im.test(head)) {
+      peer.send(`${SWITCHING}${number}`);
+      return;
     }
+    if (/gzip, chunked/.test(head)) await peer.take('0\r\n\r\n');
+    peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${number.length}\r\n\r\n${number}`);
+  }
+}
+
+async function start(isSecure = false) {
+  const script: Serve = (socket, nth) => {
+    socket.on('end', () => socket.end());
+    // It ends with the connection.
+    serve(socket, nth).catch(() => undefined);
   };
-  // It ends with the connection.
-  const onConnection = (socket: net.Socket) => void serve(socket).catch(() => undefined);
-  const authority = isSecure ? folder.authority() : undefined;
-  const server = authority
-    ? tls.createServer(pemOf(folder.signed(authority, { name: 'localhost' })), onConnection)
-    : net.createServer(onConnection);
-  /** The TCP connections; with TLS, `sockets` are those on top of them. */
-  const below: net.Socket[] = [];
-  server.on('connection', (socket: net.Socket) => below.push(socket));
-  const upstreamPort = await listening(server);
-  untilTestEnds(() => server.close());
-  untilTestEnds(() => sockets.map((socket) => socket.destroy()));
-  const config = (base: Config) => ({
-    upstream: { ...base.upstream, tls: authority && upstreamTls(authority, { serverName: 'localhost' }) },
+  const { upstreams, client, samples } = await startFaultStand({
+    script,
+    secure: isSecure ? { authority, own } : undefined,
   });
-  const stand = await startStand({ upstreamPort, config }, untilTestEnds);
   const refusals = async () =>
-    [...(await stand.samples())].filter(([name, count]) => name.startsWith(REFUSED_TOTAL) && count > 0);
-  return { sockets, below, connect: () => stand.client(), refusals };
+    [...(await samples())].filter(([name, count]) => name.startsWith(REFUSED_TOTAL) && count > 0);
+  return { sockets: upstreams, connect: () => client(), refusals };
 }
 
 /** The number of the connection that the server answers on. */
@@ -145,12 +136,13 @@ describe.each([
   ['with TLS to the server', [WEBSOCKET], true],
 ] as const)('a WebSocket (%s)', (_how, requests, isSecure) => {
   it.each(['server', 'client'])('that the %s resets is reset on the other side', async (side) => {
-    const { sockets, below, connect } = await start(isSecure);
+    const { sockets, connect } = await start(isSecure);
     const client = connect();
     for (const each of requests) await numberOf(client, each);
-    const [from, to] = side === 'server' ? [below[0], client.socket] : [client.socket, sockets[0]];
-    const reset = once(to as net.Socket, 'error');
-    from?.resetAndDestroy();
-    expect((await reset)[0]).toMatchObject({ code: 'ECONNRESET' });
+    const server = sockets[0] as net.Socket;
+    const [from, to] = side === 'server' ? [server, client.socket] : [client.socket, server];
+    const failed = once(to, 'error');
+    reset(from);
+    expect((await failed)[0]).toMatchObject({ code: 'ECONNRESET' });
   });
 });
