@@ -188,7 +188,6 @@ describe('the sidecar', () => {
 async function fill(port: number): Promise<void> {
   const subject = (user: string, target: string): DataPathCase => ({
     name: user,
-    statuses: [200],
     sidecarOnly: 'only the sidecar has tables',
     upstream: answeringWith(() => responseWith('fine', '200 OK')),
     client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),

@@ -148,7 +148,7 @@ let observer: RecordingObserver;
 
 /** What was observed of the exchanges of one client, to whom both ends do what they will. */
 async function play(client: ClientScript, script: UpstreamScript): Promise<readonly ExchangeSeen[]> {
-  await new CaseRunner(comparison.upstream).run({ name: 'broken', statuses: [], upstream: script, client }, stand.port);
+  await new CaseRunner(comparison.upstream).run({ name: 'broken', upstream: script, client }, stand.port);
   await stand.allClosed();
   const seen = observer.takeAll();
   for (const one of seen) expectOrder(one);

@@ -9,8 +9,8 @@ export type ClientScript = Script<RawClient>;
 /** One case of HTTP over one client connection: both ends are scripted, so what lies between them can be exchanged. */
 export interface DataPathCase {
   readonly name: string;
-  /** Statuses that the client must see, interim ones included, in order. */
-  readonly statuses: readonly number[];
+  /** Statuses that the client must see, interim ones included, in order; by default one 200. */
+  readonly statuses?: readonly number[];
   readonly upstream: UpstreamScript;
   readonly client: ClientScript;
   /** Facts that hold with and without the sidecar, beside being equal. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { finish, takeHead } from '../../../support/wire/peer.ts';
-import { GET, useStand } from '../stand.ts';
+import { answeringAll, finish, takeHead } from '../../../support/wire/peer.ts';
+import { GET, OK, type StandOptions, useStand } from '../stand.ts';
 
 const stand = useStand();
 
@@ -63,4 +63,81 @@ it('destroying ends every connection and exchange at once', async () => {
   await Promise.all([...clients, upstream].map((peer) => peer.ended()));
   await stand.allClosed();
   expect(stand.sidecar.reporter.open).toBe(0);
+});
+
+const start = (options: StandOptions = {}) => stand.start({ upstream: answeringAll(OK), ...options });
+const POST_IN_CHUNKS = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n';
+
+/** The one answer on a connection that the sidecar closes after it. */
+async function lastAnswer(text: string): Promise<string> {
+  const client = stand.client(text);
+  await client.ended();
+  const at = client.received.search(/HTTP\/1\.1 \d/);
+  expect(client.received.slice(at)).toMatch(/\r\nConnection: close\r\n/);
+  return client.received.slice(at);
+}
+
+// test/unit/protocol/http1/request-head.test.ts, the data-path cases and the smuggling corpus have many more.
+describe('a request that RFC 9112 does not allow', () => {
+  it.each([
+    ['no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', '400 Bad Request'],
+    ['a method of RTSP alone', 'ANNOUNCE /a RTSP/1.0\r\nHost: a\r\n\r\n', '400 Bad Request'],
+    ['GET of RTSP', 'GET /a RTSP/1.0\r\nHost: a\r\n\r\n', '400 Bad Request'],
+    ['ICE', 'SOURCE /a ICE/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
+    ['a tab in its target', 'GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
+    ['a fragment in an absolute target', 'GET http://a/b#c HTTP/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
+    ['more empty lines than any client sends', '\r\n'.repeat(40), '400 Bad Request'],
+    ['HTTP/0.9', 'GET / HTTP/0.9\r\nHost: a\r\n\r\n', '505 HTTP Version Not Supported'],
+    ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', '505 HTTP Version Not Supported'],
+    ['CONNECT', 'CONNECT db.example:5432 HTTP/1.1\r\nHost: db.example:5432\r\n\r\ntunnelled', '501 Not Implemented'],
+  ])('is refused (%s), and nothing comes to the upstream', async (_, text, status) => {
+    await start();
+    const answer = await lastAnswer(text);
+    expect(answer.startsWith(`HTTP/1.1 ${status}\r\nContent-Type: application/problem+json\r\n`)).toBe(true);
+    expect([stand.upstreams.length, stand.ended.length]).toEqual([0, 0]);
+    expect([...stand.sidecar.reporter.refused.values()].reduce((sum, count) => sum + count, 0)).toBe(1);
+  });
+
+  it.each([
+    ['extensions of a chunk', `1;${'a'.repeat(17_000)}\r\n`],
+    ['trailers', `0\r\n${'X: 1\r\n'.repeat(4_000)}`],
+  ])('is answered with 413 when the %s are too large', async (_what, rest) => {
+    await start({ upstream: [] });
+    expect(await lastAnswer(POST_IN_CHUNKS + rest)).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  // Guard: the lingering close; bytes that nobody reads would turn the end into a reset, which may overtake the answer.
+  it('is answered with 431 when its head is too large, though much more of it is on its way', async () => {
+    await start();
+    const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n${`X: ${'x'.repeat(1_000)}\r\n`.repeat(4_000)}`);
+    expect(await client.head()).toMatch(/^HTTP\/1\.1 431 /);
+    await client.ended();
+    client.finish();
+    await client.closed();
+    expect(client.wasReset).toBe(false);
+  });
+
+  it('has no body in its answer to HEAD', async () => {
+    await start();
+    expect(await lastAnswer('HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')).toMatch(/\r\n\r\n$/);
+  });
+
+  it.each([
+    ['chunks', 'nonsense\r\n'],
+    // They belong in a head.
+    ...['Connection: keep-alive', 'Upgrade: websocket', 'connection: close'].map((trailer) => [
+      `trailer ${trailer}`,
+      `0\r\n${trailer}\r\n\r\n`,
+    ]),
+  ])('by its %s ends as cancelled, and the upstream is not left with half of it', async (_, bad) => {
+    await start({ upstream: [] });
+    const client = stand.client(POST_IN_CHUNKS);
+    const upstream = await stand.asked('abc\r\n');
+    client.send(bad);
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 400 /);
+    await upstream.ended();
+    expect(upstream.received).toMatch(/\r\n\r\n3\r\nabc\r\n$/);
+    expect(await stand.endings(1)).toEqual(['cancelled']);
+  });
 });
