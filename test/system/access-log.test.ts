@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { deferTo } from '../support/deferred.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
@@ -24,7 +24,6 @@ type Message = Readonly<Record<string, unknown>>;
 
 const at = useFolder();
 const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
-const defer = deferTo(afterEach);
 let upstream: Application;
 beforeEach(async () => {
   upstream = await startApplication(({ url = '' }, response, body) => {
@@ -32,9 +31,8 @@ beforeEach(async () => {
     else if (url.includes('/Hold')) upstream.server.emit('held');
     else if (url.includes('/Break')) response.destroy();
     else response.writeHead(Number(/\/S(\d+)/.exec(url)?.[1] ?? 200)).end('{"value":1}');
-  });
-  defer(() => upstream.close());
-  defer(() => agent.destroy());
+  }, untilTestEnds);
+  untilTestEnds(() => agent.destroy());
 });
 
 function toReply({ channel, id }: Message): Message {
@@ -42,11 +40,8 @@ function toReply({ channel, id }: Message): Message {
   return { channel, id, data: { result: 1 } };
 }
 
-async function start(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<SidecarProcess> {
-  const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args);
-  defer(() => sidecar.stop('SIGKILL'));
-  return sidecar;
-}
+const start = (env: Readonly<Record<string, string>>, ...args: readonly string[]) =>
+  startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args, untilTestEnds);
 
 /** Resolves to the status; 0 without an answer. */
 function send({ listen }: Pick<SidecarProcess, 'listen'>, target = TEST, body = '[]', headers = {}): Promise<number> {
@@ -171,7 +166,7 @@ it('an access log on standard error that is a pipe, as in a container, has whole
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
   const piped = ['bash', '--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath];
   const running = await startSidecarProcess(flagsFor(upstream.port), env, piped);
-  defer(() => running.stop('SIGKILL'));
+  untilTestEnds(() => running.stop('SIGKILL'));
   for (let i = 0; i < 50; i += 1) await send(running);
   await running.stop();
   await expect.poll(() => running.stderr().split('\n').length, WAIT).toBe(51);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { untilTestEnds } from '../support/deferred.ts';
+import { deferTo, untilTestEnds } from '../support/deferred.ts';
 import { startApplication, toUnusedPort } from '../support/net.ts';
 import { exitOf, flagsFor, MAIN_PATH, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
@@ -17,14 +17,9 @@ const held: ServerResponse[] = [];
 const upstream = await startApplication(({ url = '' }, response) => {
   if (url.endsWith('/held')) held.push(response);
   else response.end('hello');
-});
-afterAll(() => upstream.close());
+}, deferTo(afterAll));
 
-async function start(env: Readonly<Record<string, string>> = {}): Promise<SidecarProcess> {
-  const sidecar = await startSidecarBefore(upstream.port, env);
-  untilTestEnds(() => sidecar.stop('SIGKILL'));
-  return sidecar;
-}
+const start = (env = {}) => startSidecarBefore(upstream.port, env, [], untilTestEnds);
 
 /** The TCP ports on which a process listens, from /proc. */
 function listeningPorts(pid: number): readonly number[] {

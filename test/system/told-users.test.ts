@@ -18,8 +18,7 @@ async function start(userField: string | null = 'X-Remote-User') {
     if (user !== undefined) response.setHeader('x-remote-user', user);
     response.statusCode = user === undefined && headers['x-api-key'] === undefined ? 401 : 200;
     response.end(url?.startsWith(COMET) ? toReply(body) : '{}');
-  });
-  untilTestEnds(upstream.close);
+  }, untilTestEnds);
   const config = ({ sessions }: Config) => ({ sessions: { ...sessions, userField: userField ?? undefined } });
   const stand = await startStand({ upstreamPort: upstream.port, config }, untilTestEnds);
   const ask = async (path: string, headers: Record<string, string>, body = '') =>

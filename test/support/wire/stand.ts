@@ -47,6 +47,13 @@ export async function startStand(options: StandOptions = {}, defer?: Defer) {
     await once(peer.socket, 'connect');
     return peer;
   };
+  /** A client that sends this, and the connection that the upstream gets for it. */
+  const ask = async (text: string): Promise<[client: Peer, upstream: Peer]> => {
+    const peer = await connect();
+    const coming = upstream.nextConnection();
+    peer.send(text);
+    return [peer, new Peer(await coming)];
+  };
   /** JSON of the monitoring interface, e.g. `d2/sessions`. */
   const read = async <Answer>(path: string): Promise<Answer> => {
     const answer = await fetch(`http://${bound.monitor}/smartWeb/api/rest/v0/admin/${path}`);
@@ -59,7 +66,7 @@ export async function startStand(options: StandOptions = {}, defer?: Defer) {
   };
   defer?.(close);
   return {
-    ...{ sidecar, port, monitorPort, logged: logged as readonly LoggedLine[], client, connect, read, close },
+    ...{ sidecar, port, monitorPort, logged: logged as readonly LoggedLine[], client, connect, ask, read, close },
     /** `upstreams`: its connections so far. */
     ...{ upstream, upstreams: upstream.connections as readonly net.Socket[] },
     nextUpstream: () => upstream.nextConnection(),

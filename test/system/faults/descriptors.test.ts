@@ -19,9 +19,8 @@ let sidecar: SidecarProcess;
 const sockets: net.Socket[] = [];
 
 beforeEach(async () => {
-  upstream = await startApplication((_request, response) => response.end('fine'));
+  upstream = await startApplication((_request, response) => response.end('fine'), defer);
   upstream.server.keepAliveTimeout = 60_000;
-  defer(() => upstream.close());
 });
 
 async function start(command: readonly string[] = []): Promise<void> {

@@ -65,8 +65,7 @@ let sidecar: SidecarProcess;
 async function start(env: Readonly<Record<string, string>>) {
   const upstream = net.createServer({ noDelay: true });
   defer(() => upstream.close());
-  sidecar = await startSidecarBefore(await listening(upstream), { ...env });
-  defer(() => sidecar.stop('SIGKILL'));
+  sidecar = await startSidecarBefore(await listening(upstream), env, [], defer);
   const client = new Peer(net.connect(portOf(sidecar.listen), '127.0.0.1'));
   const connected = once(upstream, 'connection');
   client.send(GET);

@@ -132,8 +132,7 @@ describe('a logger', () => {
   });
 });
 
-const upstream = await startApplication((_request, response) => response.end('fine'));
-afterAll(() => upstream.close());
+const upstream = await startApplication((_request, response) => response.end('fine'), deferTo(afterAll));
 
 type Started = Awaited<ReturnType<typeof start>>;
 

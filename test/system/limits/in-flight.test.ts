@@ -16,6 +16,7 @@ for (const mode of MODES) {
   describe(`limits.inFlight (${mode.name})`, () => {
     let stand: LimitStand;
     let holders: RawPeer[];
+    let peer: RawPeer;
 
     /** With two requests held, which are all that there may be. */
     beforeEach(async () => {
@@ -23,27 +24,30 @@ for (const mode of MODES) {
       holders = [await stand.connect(), await stand.connect()];
       for (const holder of holders) holder.send(get('/hold'));
       await stand.upstream.holding(2);
+      peer = await stand.connect();
     });
 
+    /** Answers the request that is held for the longest time. */
+    const release = async (holder = holders[0] as RawPeer) => {
+      stand.upstream.release();
+      return (await holder.response()).status;
+    };
+
     it('answers 503, keeps the connection, and serves it as soon as there is a place', async () => {
-      const peer = await stand.connect();
       const busy = await peer.ask(get('/a'));
       expectBusy(busy);
       expect(busy.head).not.toMatch(/^connection: close/im);
       expect(await stand.hits(KEY)).toBe(1);
       expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(2);
       expect(await stand.sample('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_BUSY"}')).toBe(1);
-      stand.upstream.release();
-      expect((await holders[0]!.response()).status).toBe(200);
+      expect(await release()).toBe(200);
       expect((await peer.ask(get('/a'))).status).toBe(200);
-      stand.upstream.release();
-      expect((await holders[1]!.response()).status).toBe(200);
+      expect(await release(holders[1])).toBe(200);
       expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(0);
       expect(await stand.hits(KEY)).toBe(1);
     });
 
     it('frees the place of a client that has left', async () => {
-      const peer = await stand.connect();
       expectBusy(await peer.ask(get('/a')));
       holders[0]!.socket.destroy();
       await expect.poll(() => stand.sidecar.reporter.inFlight).toBe(1);
@@ -51,7 +55,6 @@ for (const mode of MODES) {
     });
 
     it('drops a body that comes with its head, after it, in chunks or in many pieces, and opens no connection for it', async () => {
-      const peer = await stand.connect();
       const before = stand.upstream.connections.length;
       expectBusy(await peer.ask(post('/a', 'SMUGGLED01')));
       expectBusy(await peer.ask(post('/a', 'SMUG', 'Content-Length: 10')));
@@ -61,8 +64,7 @@ for (const mode of MODES) {
       expectBusy(await peer.ask(post('/a', 'SMUG'.repeat(250_000))));
       expectBusy(await peer.ask(get('/a')));
       expect(stand.upstream.connections.length).toBe(before);
-      stand.upstream.release();
-      await holders[0]!.response();
+      await release();
       expect((await peer.ask(get('/behind'))).status).toBe(200);
       expect(stand.upstream.received).toContain('/behind');
       expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
@@ -71,8 +73,7 @@ for (const mode of MODES) {
 
     async function servedBefore(): Promise<RawPeer> {
       const [served] = holders as [RawPeer];
-      stand.upstream.release();
-      await served.response();
+      await release(served);
       holders[0] = await stand.connect();
       holders[0].send(get('/hold'));
       await stand.upstream.holding(2);
@@ -83,16 +84,14 @@ for (const mode of MODES) {
       const served = await servedBefore();
       const before = stand.upstream.connections.length;
       expectBusy(await served.ask(get('/a')));
-      stand.upstream.release();
-      await holders[1]!.response();
+      await release(holders[1]);
       expect((await served.ask(get('/a'))).status).toBe(200);
       expect(stand.upstream.connections.length).toBe(before);
       holders[1]!.send(get('/hold'));
       await stand.upstream.holding(2);
       expectBusy(await served.ask(post('/a', 'SMUG', 'Content-Length: 8')));
       served.send('GLED');
-      stand.upstream.release();
-      await holders[0]!.response();
+      await release();
       expect((await served.ask(get('/behind'))).status).toBe(200);
       expect(stand.upstream.received).toContain('/behind');
       expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
@@ -117,14 +116,10 @@ for (const mode of MODES) {
     });
 
     it('answers each of many requests sent ahead, in their order', async () => {
-      const peer = await stand.connect();
       peer.send(get('/a').repeat(200));
       for (let i = 0; i < 200; i += 1) expectBusy(await peer.response());
       expect(await stand.hits(KEY)).toBe(200);
-      for (const holder of holders) {
-        stand.upstream.release();
-        await holder.response();
-      }
+      for (const holder of holders) await release(holder);
       expect((await peer.ask(get('/a'))).status).toBe(200);
     });
 
@@ -138,7 +133,6 @@ for (const mode of MODES) {
     });
 
     it('answers HEAD without a body', async () => {
-      const peer = await stand.connect();
       peer.send(get('/a').replace('GET', 'HEAD'));
       const answer = await peer.response(true);
       expect(answer.status).toBe(503);
@@ -152,7 +146,6 @@ for (const mode of MODES) {
       const old = await stand.connect();
       expectBusy(await old.ask(get('/a').replace('HTTP/1.1', 'HTTP/1.0')));
       await old.ended();
-      const peer = await stand.connect();
       const busy = await peer.ask(post('/a', '', 'Expect: 100-continue', 'Content-Length: 3'));
       expectBusy(busy);
       expect(busy.head).toMatch(/^connection: close\r$/im);
@@ -163,8 +156,7 @@ for (const mode of MODES) {
       const refused = await stand.connect();
       for (let i = 0; i < 2; i += 1) expectBusy(await refused.ask(get('/live', ...WEBSOCKET)));
       expect(await stand.hits(KEY)).toBe(2);
-      stand.upstream.release();
-      await holders[0]!.response();
+      await release();
       for (let i = 0; i < 3; i += 1) {
         const tunnel = await stand.connect();
         expect((await tunnel.ask(get('/live', ...WEBSOCKET))).status).toBe(101);
@@ -174,7 +166,6 @@ for (const mode of MODES) {
     });
 
     it('counts the call as failed', async () => {
-      const peer = await stand.connect();
       expectBusy(await peer.ask(post('/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call', '{}')));
       expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(1);
     });

@@ -81,6 +81,12 @@ class ProxyStand {
     return upstream;
   }
 
+  /** Starts; a client that has sent `text`, and the upstream's connection, to which a head of it has come. */
+  async begin(text: string, options?: StandOptions): Promise<[client: Peer, upstream: Peer]> {
+    await this.start(options);
+    return [this.client(text), await this.asked()];
+  }
+
   /** Until that many exchanges have ended; how each did. */
   async endings(count: number): Promise<readonly Ending['kind'][]> {
     while (this.ended.length < count) await turns(1);

@@ -3,6 +3,7 @@ import http from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Direction, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
 import { type ObservedStand, startObserved } from '../../../support/wire/observed-stand.ts';
 
@@ -40,13 +41,10 @@ beforeEach(async () => {
   upstream = await startApplication(({ url }, response) => {
     clock.ns += UPSTREAM_NS;
     response.end(url?.includes('large') ? LARGE : 'ok');
-  });
+  }, untilTestEnds);
 });
 
-afterEach(async () => {
-  await stand.close();
-  upstream.close();
-});
+afterEach(() => stand.close());
 
 const send = (path: string, body = '') => sendTo(stand.port, path, { method: 'POST', agent, body });
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type net from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { untilTestEnds } from '../../../support/deferred.ts';
@@ -182,10 +181,9 @@ it.each([
 const ANNOUNCED = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
 
 /** A client whose request is with the upstream. */
-async function busyClient(): Promise<{ client: Peer; upstream: net.Socket }> {
-  const client = stand.client(get('/a'));
-  const upstream = await stand.nextUpstream();
-  await once(upstream, 'data');
+async function busyClient(): Promise<{ client: Peer; upstream: Peer }> {
+  const [client, upstream] = await stand.ask(get('/a'));
+  await upstream.head();
   return { client, upstream };
 }
 
@@ -194,20 +192,20 @@ describe('a draining sidecar', () => {
     stand = await startStand({}, untilTestEnds);
     const fresh = await stand.connect();
     const idle = await busyClient();
-    idle.upstream.write(OK);
+    idle.upstream.send(OK);
     await idle.client.until('ok');
     const busy = await busyClient();
     stand.sidecar.lifecycle.drain();
     const late = await busyClient();
     for (const { client, upstream } of [busy, late]) {
-      upstream.write(OK);
+      upstream.send(OK);
       await client.ended();
       expect(client.received).toBe(ANNOUNCED);
     }
     // They had time to be closed, and are served and told instead.
     idle.client.send(get('/b'));
-    await once(idle.upstream, 'data');
-    idle.upstream.write(OK);
+    await idle.upstream.head();
+    idle.upstream.send(OK);
     await idle.client.ended();
     expect(idle.client.received).toBe(OK + ANNOUNCED);
     fresh.send(get('/a'));
@@ -219,14 +217,14 @@ describe('a draining sidecar', () => {
   it('closes no connection after an answer that began without Connection: close', async () => {
     stand = await startStand({}, untilTestEnds);
     const { client, upstream } = await busyClient();
-    upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
+    upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
     await client.until('ok');
     stand.sidecar.lifecycle.drain();
-    upstream.write('ok');
+    upstream.send('ok');
     await client.until('okok');
     client.send(get('/b'));
-    await once(upstream, 'data');
-    upstream.write(OK);
+    await upstream.head();
+    upstream.send(OK);
     await client.ended();
     expect(client.received.endsWith(ANNOUNCED)).toBe(true);
   });

@@ -112,10 +112,10 @@ describe('large answers side by side', () => {
   // 6 s of processor time: 100 MB in small pieces.
   it('reach slow, fast and irregular readers without a wrong byte', { timeout: 60_000 }, async () => {
     const answers = Array.from({ length: 12 }, (_, index) => answerOf(index));
-    const upstream = await startApplication(({ url }, response) =>
-      response.end(answers[Number(url?.split('/').at(-1))]),
+    const upstream = await startApplication(
+      ({ url }, response) => response.end(answers[Number(url?.split('/').at(-1))]),
+      untilTestEnds,
     );
-    untilTestEnds(upstream.close);
     const stand = await startStand({ upstreamPort: upstream.port }, untilTestEnds);
 
     async function fetchSlowly(index: number): Promise<string> {

@@ -29,9 +29,9 @@ const asking = [
 
 describe.each(leaving)('a client that %s while the upstream is silent', (_how, leave) => {
   it.each(asking)('having asked for $what ends its exchange and its upstream connection', async (way) => {
-    await stand.start({ timeouts: { halfClosedMs: way.halfClosedMs } });
-    const client = stand.client(way.asked + way.ahead);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(way.asked + way.ahead, {
+      timeouts: { halfClosedMs: way.halfClosedMs },
+    });
     await expect.poll(() => stand.sidecar.reporter.open).toBe(1);
     client.send(way.ahead);
     leave(client);
@@ -43,9 +43,7 @@ describe.each(leaving)('a client that %s while the upstream is silent', (_how, l
 
 describe('a client that asks for a WebSocket', () => {
   it('after another request, and closes its side before that is answered, is not passed on', async () => {
-    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
-    const client = stand.client(GET + UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(GET + UPGRADE, { timeouts: { halfClosedMs: 3_600_000 } });
     await turns(10);
     client.finish();
     await turns(10);
@@ -59,9 +57,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('or another protocol after a held request, and half-closes, gets both answers', async () => {
-    await stand.start();
-    const client = stand.client(GET + OTHER_UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(GET + OTHER_UPGRADE);
     client.finish();
     await turns(10);
     upstream.send(NO_CONTENT);
@@ -73,9 +69,7 @@ describe('a client that asks for a WebSocket', () => {
 
   it('gets the whole refusal, whether it closes its side during it or has sent more', async () => {
     for (const ahead of ['', 'ahead']) {
-      await stand.start();
-      const client = stand.client(UPGRADE + ahead);
-      const upstream = await stand.asked();
+      const [client, upstream] = await stand.begin(UPGRADE + ahead);
       client.send(ahead);
       upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
       await client.take('not ');
@@ -90,9 +84,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('has what it sends ahead passed on after the upgrade, in order', async () => {
-    await stand.start();
-    const client = stand.client(`${GET}${UPGRADE}one `);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(`${GET}${UPGRADE}one `);
     client.send('two ');
     await turns(10);
     upstream.send(NO_CONTENT);
@@ -108,9 +100,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('can send a bounded number of bytes ahead', async () => {
-    await stand.start();
-    const client = stand.client(UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(UPGRADE);
     // More than the kernel's buffers on both sides of the loopback hold.
     client.send('x'.repeat(32 * 1024 * 1024));
     // One read beyond the bound; the rest waits in the kernel and with the client.
@@ -126,9 +116,7 @@ describe('a client that asks for a WebSocket', () => {
     ['answered', (upstream) => upstream.send(SWITCHING), SWITCHING],
     ['failed', (upstream) => upstream.socket.destroy(), ' 502 '],
   ])('has what it sends ahead charged to the memory budget until its upstream has %s', async (_how, act, received) => {
-    await stand.start({ limits: { memoryBytes: 65_536 } });
-    const client = stand.client(`${UPGRADE}one`);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(`${UPGRADE}one`, { limits: { memoryBytes: 65_536 } });
     client.send('x'.repeat(10_000));
     await expect.poll(() => stand.memory.used.ahead).toBe(10_003);
     act(upstream);

@@ -56,9 +56,7 @@ describe('a refused WebSocket', () => {
 
   // Guard: our answer instead of http-proxy's, which writes to a destroyed socket (PR #1439).
   it('is dropped when its client has left', async () => {
-    await stand.start();
-    const client = stand.client(UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(UPGRADE);
     client.reset();
     expect(await stand.endings(1)).toEqual(['cancelled']);
     upstream.send('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
