@@ -93,21 +93,19 @@ describe('the command line', () => {
   });
 });
 
-describe('d2-sidecar check', () => {
-  it('prints the effective configuration and exits with 0', async () => {
-    const sessions = 'sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }';
-    const file = write('good.yaml', `upstream: { url: '${UPSTREAM}' }\n${sessions}\n`);
-    const env = { D2_SIDECAR_LOG_LEVEL: 'debug' };
-    const { code, stdout, stderr } = await run(['check', '--config', file, '--listen', ':0'], env);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).not.toContain('s3cr3t');
-    expect(parse(stdout)).toMatchObject({
-      listen: { host: '0.0.0.0', port: 0 },
-      upstream: { url: 'http://127.0.0.1:1' },
-      applications: ['smartWeb'],
-      sessions: { apiKeys: [{ user: 'reports', key: '[hidden]' }] },
-      log: { level: 'debug' },
-    });
+it('d2-sidecar check prints the effective configuration and exits with 0', async () => {
+  const sessions = 'sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }';
+  const file = write('good.yaml', `upstream: { url: '${UPSTREAM}' }\n${sessions}\n`);
+  const env = { D2_SIDECAR_LOG_LEVEL: 'debug' };
+  const { code, stdout, stderr } = await run(['check', '--config', file, '--listen', ':0'], env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).not.toContain('s3cr3t');
+  expect(parse(stdout)).toMatchObject({
+    listen: { host: '0.0.0.0', port: 0 },
+    upstream: { url: 'http://127.0.0.1:1' },
+    applications: ['smartWeb'],
+    sessions: { apiKeys: [{ user: 'reports', key: '[hidden]' }] },
+    log: { level: 'debug' },
   });
 });
 
@@ -164,21 +162,19 @@ describe('a running sidecar', () => {
   });
 });
 
-describe('drain and shutdown', () => {
-  it('find a sidecar by its process id, its socket, the file and the environment', async () => {
-    const socket = at('private/control.sock');
-    const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
-    const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...NOWHERE])];
-    const { code, stderr } = await run(['drain']);
-    expect(code).toBe(64);
-    expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
-    expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
-    expect(await other.exited).toBe(0);
-    expect((await run(['drain', '--control', socket])).code).toBe(0);
-    expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
-    expect((await run(['shutdown', '--config', file])).code).toBe(0);
-    expect(await configured.exited).toBe(0);
-    expect((await run(['drain'])).code).toBe(0);
-    expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
-  });
+it('drain and shutdown find a sidecar by its process id, its socket, the file and the environment', async () => {
+  const socket = at('private/control.sock');
+  const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
+  const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...NOWHERE])];
+  const { code, stderr } = await run(['drain']);
+  expect(code).toBe(64);
+  expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
+  expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
+  expect(await other.exited).toBe(0);
+  expect((await run(['drain', '--control', socket])).code).toBe(0);
+  expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
+  expect((await run(['shutdown', '--config', file])).code).toBe(0);
+  expect(await configured.exited).toBe(0);
+  expect((await run(['drain'])).code).toBe(0);
+  expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
 });

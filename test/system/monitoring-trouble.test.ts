@@ -158,8 +158,9 @@ const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, w
   ],
 };
 
-describe('a start with other unusable parts of the monitoring side', () => {
-  it.each(Object.entries(SERVING))('passes calls, and says what is wrong: %s', async (_name, parts) => {
+it.each(Object.entries(SERVING))(
+  'a start with other unusable parts of the monitoring side passes calls, and says what is wrong: %s',
+  async (_name, parts) => {
     const running = await start(parts.map(([yaml]) => yaml()).join('\n'));
     await expectCallPasses(running);
     const logs = () => running.logs.map((line) => JSON.stringify(line)).join('\n');
@@ -167,8 +168,8 @@ describe('a start with other unusable parts of the monitoring side', () => {
     const told = async () => [logs(), await said(JVM), await said(METRICS)].join('\n');
     for (const [, words] of parts) await expect.poll(told, WAIT).toMatch(words);
     expect((await get(running.monitor, METRICS)).status).toBe(200);
-  });
-});
+  },
+);
 
 describe.runIf(IS_ROOT)('check, run by root', () => {
   const NOBODY = 65_534;

@@ -124,8 +124,9 @@ describe('upstream.responseTimeout', () => {
   });
 });
 
-describe('a client that leaves while the upstream is being connected', () => {
-  it.each(['reset', 'destroy'] as const)('cancels the connection (%s)', async (how) => {
+it.each(['reset', 'destroy'] as const)(
+  'a client that leaves while the upstream is being connected cancels the connection (%s)',
+  async (how) => {
     const resolver = new FakeResolver();
     const config = ({ upstream, timeouts }: Config) => ({
       upstream: { ...upstream, host: NAME },
@@ -146,5 +147,5 @@ describe('a client that leaves while the upstream is being connected', () => {
     expect(harness.upstreams).toHaveLength(1);
     const { exchanges } = sidecar.recorder.own;
     expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
-  });
-});
+  },
+);

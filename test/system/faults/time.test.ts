@@ -19,26 +19,24 @@ function block(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LIMIT_MS);
 }
 
-describe('a blocked event loop', () => {
-  it('does not time out a connection that was established in time', async () => {
-    const { client } = await startFaultStand({
-      ...{ script: sound },
-      config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: LIMIT_MS } }),
-    });
-    const peer = client();
-    await turns(3);
-    const { connect } = net.Socket.prototype;
-    onTestFinished(() => void vi.restoreAllMocks());
-    const connecting = vi.spyOn(net.Socket.prototype, 'connect');
-    connecting.mockImplementationOnce(function (this: net.Socket, ...parameters) {
-      // In the turn of the connect call, so that the connection is established when the loop looks again.
-      setImmediate(block);
-      return connect.apply(this, parameters);
-    });
-    peer.send(GET);
-    expect(await peer.until(/fine|code/)).toBe(OK);
-    expect(connecting).toHaveBeenCalledOnce();
+it('a blocked event loop does not time out a connection that was established in time', async () => {
+  const { client } = await startFaultStand({
+    ...{ script: sound },
+    config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: LIMIT_MS } }),
   });
+  const peer = client();
+  await turns(3);
+  const { connect } = net.Socket.prototype;
+  onTestFinished(() => void vi.restoreAllMocks());
+  const connecting = vi.spyOn(net.Socket.prototype, 'connect');
+  connecting.mockImplementationOnce(function (this: net.Socket, ...parameters) {
+    // In the turn of the connect call, so that the connection is established when the loop looks again.
+    setImmediate(block);
+    return connect.apply(this, parameters);
+  });
+  peer.send(GET);
+  expect(await peer.until(/fine|code/)).toBe(OK);
+  expect(connecting).toHaveBeenCalledOnce();
 });
 
 it('a blocked event loop does not time out a head that arrived in time', async () => {

@@ -24,9 +24,8 @@ describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) =
   });
   afterAll(() => stand.close());
 
-  it.each(['port', 'monitorPort'] as const)(
-    'the %s speaks only http/1.1, and does not renegotiate',
-    async (listener) => {
+  describe.each(['port', 'monitorPort'] as const)('the %s', (listener) => {
+    it('speaks only http/1.1, and does not renegotiate', async () => {
       const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
       expect(socket.alpnProtocol).toBe('http/1.1');
       socket.destroy();
@@ -39,10 +38,8 @@ describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) =
       });
       expect(error).not.toBeNull();
       old.destroy();
-    },
-  );
+    });
 
-  describe.each(['port', 'monitorPort'] as const)('the %s', (listener) => {
     it.each(REFUSED)('refuses %s', async (_, offer, alert) => {
       await expect(connected(stand[listener], authority, offer)).rejects.toThrow(alert);
     });

@@ -181,22 +181,20 @@ describe('files that can be used', () => {
   });
 });
 
-describe('files that cannot be read', () => {
-  it.each([
-    ['one that is not there', () => path.join(folder.folder, 'none'), 'ENOENT'],
-    ['a folder', () => folder.folder, 'it is a folder, expected a regular file'],
-    ['one that is too large', () => folder.file('large', 'x'.repeat(1_048_577)), 'it is larger than 1048576 bytes'],
-  ])('name key, file and reason: %s', async (_what, make, reason) => {
-    const file = make();
-    for (const [key, files] of [
-      ['certFile', { certFile: file }],
-      ['keyFile', { keyFile: file }],
-      ['clientCaFile', { caFile: file }],
-    ] as const) {
-      const { code, message } = await errorOf(files);
-      expect([code, message]).toEqual(['D2S_ERR_TLS_FILE', `listen.tls.${key}: ${file} cannot be read: ${reason}`]);
-    }
-  });
+it.each([
+  ['one that is not there', () => path.join(folder.folder, 'none'), 'ENOENT'],
+  ['a folder', () => folder.folder, 'it is a folder, expected a regular file'],
+  ['one that is too large', () => folder.file('large', 'x'.repeat(1_048_577)), 'it is larger than 1048576 bytes'],
+])('files that cannot be read name key, file and reason: %s', async (_what, make, reason) => {
+  const file = make();
+  for (const [key, files] of [
+    ['certFile', { certFile: file }],
+    ['keyFile', { keyFile: file }],
+    ['clientCaFile', { caFile: file }],
+  ] as const) {
+    const { code, message } = await errorOf(files);
+    expect([code, message]).toEqual(['D2S_ERR_TLS_FILE', `listen.tls.${key}: ${file} cannot be read: ${reason}`]);
+  }
 });
 
 describe('files that are wrong', () => {

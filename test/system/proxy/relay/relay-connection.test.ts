@@ -64,26 +64,24 @@ it('a request whose chunks are broken in the middle of the answer ends its conne
   expect(client.received).toMatch(/part$/);
 });
 
-describe('a client that has sent everything ahead, and its end', () => {
-  const next = 'GET http://plant/b HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n';
+const next = 'GET http://plant/b HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n';
 
-  it.each([
-    ['all its answers when an empty line is behind', '\r\n', /^$/],
-    ['all its answers when a second request and an empty line are behind', `${get('/b')}\r\n`, new RegExp(`^${OK}$`)],
-    ['the answers to a request with an absolute target, too', get('/b') + next, new RegExp(`^${OK}${OK}$`)],
-  ])('gets %s', async (_what, ahead, behind) => {
-    const client = await connected({ onConnection: answeringLate });
-    client.socket.end(get('/a') + ahead);
-    await client.ended();
-    expect(client.received.slice(0, OK.length)).toBe(OK);
-    expect(client.received.slice(OK.length)).toMatch(behind);
-  });
-
-  /** Late enough for the client's end to have come before the first answer. */
-  function answeringLate(socket: net.Socket): void {
-    socket.on('data', () => setTimeout(() => socket.write(OK), 30));
-  }
+it.each([
+  ['all its answers when an empty line is behind', '\r\n', /^$/],
+  ['all its answers when a second request and an empty line are behind', `${get('/b')}\r\n`, new RegExp(`^${OK}$`)],
+  ['the answers to a request with an absolute target, too', get('/b') + next, new RegExp(`^${OK}${OK}$`)],
+])('a client that has sent everything ahead, and its end gets %s', async (_what, ahead, behind) => {
+  const client = await connected({ onConnection: answeringLate });
+  client.socket.end(get('/a') + ahead);
+  await client.ended();
+  expect(client.received.slice(0, OK.length)).toBe(OK);
+  expect(client.received.slice(OK.length)).toMatch(behind);
 });
+
+/** Late enough for the client's end to have come before the first answer. */
+function answeringLate(socket: net.Socket): void {
+  socket.on('data', () => setTimeout(() => socket.write(OK), 30));
+}
 
 describe('a client', () => {
   it('that sent too much ahead, so that its connection is paused, is ended by the idle limit', async () => {

@@ -143,41 +143,39 @@ describe('a tunnel’s observer', () => {
   });
 });
 
-describe('an observed tunnel', () => {
-  it.each(SIDES)('lets a slow %s make the other side wait, and loses nothing', async (slow) => {
-    const [{ socket: reader }, sender] = await tunnel(slow);
-    reader.removeAllListeners('data');
-    reader.pause();
-    const sentBytes = 48 * MEBIBYTE;
-    // More than the kernel and the streams hold on two hops, and far less than the whole.
-    const stalledBelow = sentBytes / 2;
-    const piece = Buffer.alloc(MEBIBYTE, 'a b c d e f g \xff');
-    const [expected, received] = [new BodySeen(), new BodySeen()];
-    let sent = 0;
-    const sending = (async () => {
-      for (; sent < sentBytes; sent += piece.length) {
-        await new Promise((resolve) => sender.socket.write(piece, resolve));
-        expected.add(piece);
-      }
-    })();
-    expect(await untilStill(() => sent)).toBeLessThan(stalledBelow);
-    // Nothing has been let out of the stalled stream to the observer alone.
-    expect(await untilStill(() => seen[other(slow)].bytes)).toBeLessThan(stalledBelow);
-    // The other direction does not stand.
-    reader.write('still here');
-    await sender.take('still here');
+it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and loses nothing', async (slow) => {
+  const [{ socket: reader }, sender] = await tunnel(slow);
+  reader.removeAllListeners('data');
+  reader.pause();
+  const sentBytes = 48 * MEBIBYTE;
+  // More than the kernel and the streams hold on two hops, and far less than the whole.
+  const stalledBelow = sentBytes / 2;
+  const piece = Buffer.alloc(MEBIBYTE, 'a b c d e f g \xff');
+  const [expected, received] = [new BodySeen(), new BodySeen()];
+  let sent = 0;
+  const sending = (async () => {
+    for (; sent < sentBytes; sent += piece.length) {
+      await new Promise((resolve) => sender.socket.write(piece, resolve));
+      expected.add(piece);
+    }
+  })();
+  expect(await untilStill(() => sent)).toBeLessThan(stalledBelow);
+  // Nothing has been let out of the stalled stream to the observer alone.
+  expect(await untilStill(() => seen[other(slow)].bytes)).toBeLessThan(stalledBelow);
+  // The other direction does not stand.
+  reader.write('still here');
+  await sender.take('still here');
 
-    reader.on('data', (bytes: Buffer) => received.add(bytes));
-    reader.resume();
-    await sending;
-    sender.socket.end();
-    await once(reader, 'end');
-    reader.end();
-    expect(received.describe()).toBe(expected.describe());
-    expect(seen[other(slow)].describe()).toBe(expected.describe());
-    expect(seen[other(slow)].bytes).toBe(sentBytes);
-    await expectClosedOnce();
-  });
+  reader.on('data', (bytes: Buffer) => received.add(bytes));
+  reader.resume();
+  await sending;
+  sender.socket.end();
+  await once(reader, 'end');
+  reader.end();
+  expect(received.describe()).toBe(expected.describe());
+  expect(seen[other(slow)].describe()).toBe(expected.describe());
+  expect(seen[other(slow)].bytes).toBe(sentBytes);
+  await expectClosedOnce();
 });
 
 it('observeTunnel does not start a stream that its pipe has paused', async () => {

@@ -15,25 +15,20 @@ const leaving: readonly [string, (client: Peer) => void][] = [
   ['resets', (client) => client.reset()],
   ['closes', (client) => client.socket.destroy()],
 ];
-/** What is asked, and what is sent ahead. */
-const asking = [
-  { what: 'a WebSocket', asked: UPGRADE, ahead: '', halfClosedMs: 3_600_000 },
-  { what: 'a WebSocket, and sends ahead,', asked: UPGRADE, ahead: 'sent ahead', halfClosedMs: 3_600_000 },
-  { what: 'a WebSocket after a held request', asked: GET + UPGRADE, ahead: '', halfClosedMs: 50 },
-  {
-    ...{ what: 'a WebSocket after a held request, and sends ahead,', asked: GET + UPGRADE },
-    ...{ ahead: 'sent ahead', halfClosedMs: 50 },
-  },
-  { what: 'another protocol after a held request', asked: GET + OTHER_UPGRADE, ahead: '', halfClosedMs: 50 },
+const asking: readonly [what: string, asked: string, ahead: string, halfClosedMs: number][] = [
+  ['a WebSocket', UPGRADE, '', 3_600_000],
+  ['a WebSocket, and sends ahead,', UPGRADE, 'sent ahead', 3_600_000],
+  ['a WebSocket after a held request', GET + UPGRADE, '', 50],
+  ['a WebSocket after a held request, and sends ahead,', GET + UPGRADE, 'sent ahead', 50],
+  ['another protocol after a held request', GET + OTHER_UPGRADE, '', 50],
 ];
 
 describe.each(leaving)('a client that %s while the upstream is silent', (_how, leave) => {
-  it.each(asking)('having asked for $what ends its exchange and its upstream connection', async (way) => {
-    const [client, upstream] = await stand.begin(way.asked + way.ahead, {
-      timeouts: { halfClosedMs: way.halfClosedMs },
-    });
+  it.each(asking)('having asked for %s ends its exchange and its upstream connection', async (...way) => {
+    const [, asked, ahead, halfClosedMs] = way;
+    const [client, upstream] = await stand.begin(asked + ahead, { timeouts: { halfClosedMs } });
     await expect.poll(() => stand.sidecar.reporter.open).toBe(1);
-    client.send(way.ahead);
+    client.send(ahead);
     leave(client);
     await upstream.ended();
     expect(await stand.endings(1)).toEqual(['cancelled']);

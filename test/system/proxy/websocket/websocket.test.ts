@@ -64,24 +64,22 @@ describe('a refused WebSocket', () => {
   });
 });
 
-describe('any other upgrade', () => {
-  const echo = async (upstream: Peer) => {
-    const head = await upstream.head();
-    upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${head.length}\r\n\r\n${head}`);
-  };
+const echo = async (upstream: Peer) => {
+  const head = await upstream.head();
+  upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${head.length}\r\n\r\n${head}`);
+};
 
-  it.each([
-    ['a list', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c, websocket\r\n\r\n'],
-    ['a POST', 'POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
-    ['a body', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\nab'],
-    ['a request without Connection', 'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n'],
-    ['HTTP/1.0', 'GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
-  ])('is removed from the request, like one to WebSocket in %s', async (_, request) => {
-    await stand.start({ upstream: echo });
-    const client = stand.client(request);
-    await client.head();
-    expect(await client.take('\r\n\r\n')).not.toMatch(/upgrade|websocket/i);
-  });
+it.each([
+  ['a list', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c, websocket\r\n\r\n'],
+  ['a POST', 'POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
+  ['a body', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\nab'],
+  ['a request without Connection', 'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n'],
+  ['HTTP/1.0', 'GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
+])('any other upgrade is removed from the request, like one to WebSocket in %s', async (_, request) => {
+  await stand.start({ upstream: echo });
+  const client = stand.client(request);
+  await client.head();
+  expect(await client.take('\r\n\r\n')).not.toMatch(/upgrade|websocket/i);
 });
 
 /** The head that reaches the upstream for a handshake with these fields. */
