@@ -1,12 +1,13 @@
 import type { ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import type { Defer } from '../deferred.ts';
 import { turns } from './split-writer.ts';
 import { type StandOptions, startStand } from './stand.ts';
 
 export type ObservedStand = Awaited<ReturnType<typeof startObserved>>;
 
 /** A stand whose exchanges are told to an observer of the test instead of the recorder. */
-export async function startObserved(options: StandOptions, observer: ExchangeObserver) {
-  const stand = await startStand(options);
+export async function startObserved(options: StandOptions, observer: ExchangeObserver, defer?: Defer) {
+  const stand = await startStand(options, defer);
   const { recorder, dispatcher } = stand.sidecar;
   Object.assign(recorder, {
     onBegin: observer.onBegin.bind(observer),

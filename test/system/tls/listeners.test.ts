@@ -1,13 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
-import { untilTestEnds } from '../../support/deferred.ts';
+import { deferTo, untilTestEnds } from '../../support/deferred.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
-import { listening } from '../../support/net.ts';
+import { startApplication } from '../../support/net.ts';
 import { type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
 import { connected, get, listenerTls, useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
@@ -26,19 +25,16 @@ const UNVERIFIED: readonly [string, () => Pair | undefined, string][] = [
   ['that has expired', () => client('ann', '', { days: -1 }), 'it has expired'],
   ['that is for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
 ];
-const upstream = http.createServer(({ headers }, response) => {
+const upstream = await startApplication(({ headers }, response) => {
   response.end(JSON.stringify({ proto: headers['x-forwarded-proto'] }));
-});
-const upstreamPort = await listening(upstream);
+}, deferTo(afterAll));
 let stand: Stand;
-
-afterAll(() => upstream.close());
 
 type Setup = (base: Config) => Partial<Config>;
 
 async function start(...setups: readonly Setup[]): Promise<void> {
   const config: Setup = (base) => Object.assign({}, ...setups.map((setup) => setup(base)));
-  stand = await startStand({ upstreamPort, config }, untilTestEnds);
+  stand = await startStand({ upstreamPort: upstream.port, config }, untilTestEnds);
 }
 
 const listen =

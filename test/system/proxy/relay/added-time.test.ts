@@ -1,6 +1,6 @@
 /** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
 import http from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Direction, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { untilTestEnds } from '../../../support/deferred.ts';
@@ -31,7 +31,7 @@ const OBSERVER: ExchangeObserver = {
 };
 
 async function start(observer = OBSERVER): Promise<void> {
-  stand = await startObserved({ upstreamPort: upstream.port, clock }, observer);
+  stand = await startObserved({ upstreamPort: upstream.port, clock }, observer, untilTestEnds);
 }
 
 beforeEach(async () => {
@@ -43,8 +43,6 @@ beforeEach(async () => {
     response.end(url?.includes('large') ? LARGE : 'ok');
   }, untilTestEnds);
 });
-
-afterEach(() => stand.close());
 
 const send = (path: string, body = '') => sendTo(stand.port, path, { method: 'POST', agent, body });
 
