@@ -1,6 +1,6 @@
 /**
  * Calls whose clients pause at random and whose server waits at random, on real sockets, with a clock that moves only then: the duration is
- * exactly the server's wait, and the client wait exactly what the client did.
+ * exactly the server's wait, and the client wait exactly what the client did. The first byte comes after both, before the answer is read.
  */
 import { once } from 'node:events';
 import type net from 'node:net';
@@ -37,6 +37,7 @@ interface SlowestCall {
   readonly name: string;
   readonly duration: number;
   readonly clientWait: number;
+  readonly firstByte: number;
   readonly outcome: string;
 }
 
@@ -142,9 +143,10 @@ it(`the duration of ${CALLS} calls is what the server took, and their client wai
   const slowest = await stand.read<SlowestCall[]>('d2/calls/slowest');
   const shown = new Map(slowest.map((call) => [call.name, call]));
   const wrong = plans.flatMap(({ name, serverMs, continueMs = 0, sendingPausesMs, readingPausesMs, ...bytes }) => {
-    const { duration = 0, clientWait = 0, outcome } = shown.get(`E.Pauses.${name}`) ?? {};
-    const counted = [outcome, Math.round(duration * 1e6) / 1e3, Math.round(clientWait * 1e6) / 1e3];
-    const wanted = ['ok', serverMs + continueMs, sum(sendingPausesMs) + sum(readingPausesMs)];
+    const { duration = 0, clientWait = 0, firstByte = 0, outcome } = shown.get(`E.Pauses.${name}`) ?? {};
+    const counted = [outcome, ...[duration, clientWait, firstByte].map((seconds) => Math.round(seconds * 1e6) / 1e3)];
+    const [serverSum, sendingSum] = [serverMs + continueMs, sum(sendingPausesMs)];
+    const wanted = ['ok', serverSum, sendingSum + sum(readingPausesMs), serverSum + sendingSum];
     return counted.join() === wanted.join() ? [] : [{ ...bytes, continueMs, readingPausesMs, counted, wanted }];
   });
   expect(wrong).toEqual([]);
