@@ -191,3 +191,14 @@ it('observeTunnel does not start a stream that its pipe has paused', async () =>
   expect([observer.client.bytes, observer.upstream.bytes]).toEqual([0, 0]);
   for (const socket of [client, upstream]) socket.destroy();
 });
+
+it.each(SIDES)('observeTunnel waits for both ends when the %s closes first', (side) => {
+  const ends = { client: new net.Socket(), upstream: new net.Socket() };
+  const observer = new Seen();
+  observeTunnel(ends.client, ends.upstream, observer);
+  ends[side].emit('close', false);
+  ends[side].emit('close', false);
+  expect(observer.closed).toBe(0);
+  ends[other(side)].emit('close', true);
+  expect(observer.closed).toBe(1);
+});
