@@ -60,13 +60,17 @@ export async function startSidecarProcess(
   }
 }
 
-/** A sidecar before the application at that port of 127.0.0.1, which does not look for a JVM. */
-export function startSidecarBefore(
+/** A sidecar before the application at that port of 127.0.0.1, which does not look for a JVM. `defer` kills it, if given. */
+export async function startSidecarBefore(
   upstreamPort: number,
   env: Readonly<Record<string, string>> = {},
   args: readonly string[] = [],
+  defer?: Defer,
 ): Promise<SidecarProcess> {
-  return startSidecarProcess([...flagsFor(upstreamPort), ...args], { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
+  const flags = [...flagsFor(upstreamPort), ...args];
+  const sidecar = await startSidecarProcess(flags, { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
+  defer?.(() => sidecar.stop('SIGKILL'));
+  return sidecar;
 }
 
 /** A sidecar of the build on free ports, with a file of configuration, before the application at `url`. `command` runs the program. */

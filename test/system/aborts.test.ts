@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import v8 from 'node:v8';
-import vm from 'node:vm';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
+import { usedBytes } from '../support/garbage.ts';
 import { type Stand, startStand } from '../support/wire/stand.ts';
 
 const ABORTS = playsAll ? 5_000 : 1_000;
@@ -13,7 +13,6 @@ const BYTES_PER_ABORT = 250;
 const MOST_ROUNDS = 5;
 
 let stand: Stand;
-afterEach(() => stand.close());
 
 /** An upstream that never answers, and tells `arrived` of each request. */
 const arrivals = new Map<number, () => void>();
@@ -46,18 +45,10 @@ async function abort(): Promise<void> {
   (stand.upstreams as net.Socket[]).length = 0;
 }
 
-/** Memory that is still in use. */
-function usedBytes(): number {
-  v8.setFlagsFromString('--expose-gc');
-  (vm.runInNewContext('gc') as () => void)();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
 it(`${ABORTS} aborted requests are all accounted for, and leave nothing open and no memory`, {
   timeout: 120_000,
 }, async () => {
-  stand = await startStand({ onConnection });
+  stand = await startStand({ onConnection }, untilTestEnds);
   await abort();
   const { exchanges, aborted } = stand.sidecar.recorder.own;
   expect(exchanges).toEqual({ completed: 0, failed: 0, cancelled: ABORTS, denied: 0 });
@@ -68,9 +59,9 @@ it(`${ABORTS} aborted requests are all accounted for, and leave nothing open and
   // The first rounds fill what grows once: compiled code, pools. A leak grows in every round.
   let growth = Number.POSITIVE_INFINITY;
   for (let round = 0; round < MOST_ROUNDS && growth > ABORTS * BYTES_PER_ABORT; round += 1) {
-    const before = usedBytes();
+    const before = await usedBytes();
     await abort();
-    growth = usedBytes() - before;
+    growth = (await usedBytes()) - before;
   }
   expect(growth).toBeLessThanOrEqual(ABORTS * BYTES_PER_ABORT);
 });

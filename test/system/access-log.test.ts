@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { deferTo } from '../support/deferred.ts';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
@@ -24,7 +24,6 @@ type Message = Readonly<Record<string, unknown>>;
 
 const at = useFolder();
 const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
-const defer = deferTo(afterEach);
 let upstream: Application;
 beforeEach(async () => {
   upstream = await startApplication(({ url = '' }, response, body) => {
@@ -32,9 +31,8 @@ beforeEach(async () => {
     else if (url.includes('/Hold')) upstream.server.emit('held');
     else if (url.includes('/Break')) response.destroy();
     else response.writeHead(Number(/\/S(\d+)/.exec(url)?.[1] ?? 200)).end('{"value":1}');
-  });
-  defer(() => upstream.close());
-  defer(() => agent.destroy());
+  }, untilTestEnds);
+  untilTestEnds(() => agent.destroy());
 });
 
 function toReply({ channel, id }: Message): Message {
@@ -42,11 +40,8 @@ function toReply({ channel, id }: Message): Message {
   return { channel, id, data: { result: 1 } };
 }
 
-async function start(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<SidecarProcess> {
-  const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args);
-  defer(() => sidecar.stop('SIGKILL'));
-  return sidecar;
-}
+const start = (env: Readonly<Record<string, string>>, ...args: readonly string[]) =>
+  startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args, untilTestEnds);
 
 /** Resolves to the status; 0 without an answer. */
 function send({ listen }: Pick<SidecarProcess, 'listen'>, target = TEST, body = '[]', headers = {}): Promise<number> {
@@ -66,56 +61,54 @@ function linesOf(...names: string[]): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-describe('the access log', () => {
-  it('has one line for each call, with the numbers of /metrics', LONG, async () => {
-    const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') });
-    const user = { authorization: basic('anna', 's3cr3t') };
-    const targets = ['S200', 'S204', 'S302', 'S404', 'S500', 'Break'].flatMap((method) => [
-      `${CALLS}/rpc/E.Demo/${method}?q=s3cr3t`,
-      `${CALLS}/sba/E.Files/${method}`,
-    ]);
-    for (let round = 0; round < 25; round += 1) {
-      await Promise.all(targets.map((target) => send(running, target, '["s3cr3t"]', user)));
-    }
-    await send(running, `${CALLS}/archive/H.Boiler`);
-    await send(running, '/smartWeb/page/s3cr3t');
-    await sendOverComet(running);
-    await abortOne(running);
-    const metrics = await readSamples(running.monitor);
-    expect(await running.stop()).toBe(0);
+it('the access log has one line for each call, with the numbers of /metrics', LONG, async () => {
+  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') });
+  const user = { authorization: basic('anna', 's3cr3t') };
+  const targets = ['S200', 'S204', 'S302', 'S404', 'S500', 'Break'].flatMap((method) => [
+    `${CALLS}/rpc/E.Demo/${method}?q=s3cr3t`,
+    `${CALLS}/sba/E.Files/${method}`,
+  ]);
+  for (let round = 0; round < 25; round += 1) {
+    await Promise.all(targets.map((target) => send(running, target, '["s3cr3t"]', user)));
+  }
+  await send(running, `${CALLS}/archive/H.Boiler`);
+  await send(running, '/smartWeb/page/s3cr3t');
+  await sendOverComet(running);
+  await abortOne(running);
+  const metrics = await readSamples(running.monitor);
+  expect(await running.stop()).toBe(0);
 
-    const lines = linesOf('access.log');
-    for (const kind of ['rpc', 'sba']) {
-      const ofKind = lines.filter((line) => line.kind === kind);
-      const counted = (name: string, ...labels: string[]) => sumOf(metrics, name, `kind="${kind}"`, ...labels);
-      const outcomes = ofKind.map(({ outcome, status }) => {
-        if (outcome !== 'answered') return String(outcome);
-        return Number(status) < 400 ? 'ok' : Number(status) < 500 ? 'client_error' : 'error';
-      });
-      const of = (...wanted: string[]) => outcomes.filter((outcome) => wanted.includes(outcome)).length;
-      expect(of('ok')).toBe(counted('d2_calls_total', 'outcome="ok"'));
-      expect(of('client_error')).toBe(counted('d2_calls_total', 'outcome="client_error"'));
-      expect(of('error', 'failed')).toBe(counted('d2_calls_total', 'outcome="error"'));
-      expect(of('aborted')).toBe(counted('d2_calls_aborted_total'));
-      expect(of('failed')).toBe(counted('d2_calls_unanswered_total'));
-      expect(ofKind).toHaveLength(150 + (kind === 'rpc' ? 3 : 0));
-      // Each value is rounded to the microsecond.
-      const answered = ofKind.filter(({ outcome }) => outcome === 'answered');
-      const seconds = answered.reduce((sum, { duration }) => sum + Number(duration), 0);
-      expect(Math.abs(seconds - counted('d2_call_duration_seconds_sum'))).toBeLessThan(answered.length * 1e-6);
-    }
-    expect(sumOf(metrics, 'd2_calls_aborted_total', 'kind="rpc"')).toBe(1);
-    const failed = lines.filter(({ outcome }) => outcome === 'failed');
-    expect(new Set(failed.map(({ error }) => error))).toEqual(new Set(['D2S_ERR_UPSTREAM_TERMINATED']));
-    const [plain] = lines.filter(({ name }) => name === 'E.Demo.S200');
-    expect(plain).toMatchObject({ user: 'anna', requestBytes: 10, responseBytes: 11, remoteAddress: '127.0.0.1' });
-    expect(lines.filter(({ over }) => over === 'comet')).toMatchObject([
-      { kind: 'rpc', name: 'E.Demo.Over', status: 200, method: null },
-      { kind: 'rpc', name: 'E.Demo.Over', status: 200 },
-    ]);
-    expect(lines.filter(({ kind }) => kind === 'object')).toMatchObject([{ name: 'H.Boiler' }]);
-    expect(readFileSync(at('access.log'), 'utf8')).not.toContain('s3cr3t');
-  });
+  const lines = linesOf('access.log');
+  for (const kind of ['rpc', 'sba']) {
+    const ofKind = lines.filter((line) => line.kind === kind);
+    const counted = (name: string, ...labels: string[]) => sumOf(metrics, name, `kind="${kind}"`, ...labels);
+    const outcomes = ofKind.map(({ outcome, status }) => {
+      if (outcome !== 'answered') return String(outcome);
+      return Number(status) < 400 ? 'ok' : Number(status) < 500 ? 'client_error' : 'error';
+    });
+    const of = (...wanted: string[]) => outcomes.filter((outcome) => wanted.includes(outcome)).length;
+    expect(of('ok')).toBe(counted('d2_calls_total', 'outcome="ok"'));
+    expect(of('client_error')).toBe(counted('d2_calls_total', 'outcome="client_error"'));
+    expect(of('error', 'failed')).toBe(counted('d2_calls_total', 'outcome="error"'));
+    expect(of('aborted')).toBe(counted('d2_calls_aborted_total'));
+    expect(of('failed')).toBe(counted('d2_calls_unanswered_total'));
+    expect(ofKind).toHaveLength(150 + (kind === 'rpc' ? 3 : 0));
+    // Each value is rounded to the microsecond.
+    const answered = ofKind.filter(({ outcome }) => outcome === 'answered');
+    const seconds = answered.reduce((sum, { duration }) => sum + Number(duration), 0);
+    expect(Math.abs(seconds - counted('d2_call_duration_seconds_sum'))).toBeLessThan(answered.length * 1e-6);
+  }
+  expect(sumOf(metrics, 'd2_calls_aborted_total', 'kind="rpc"')).toBe(1);
+  const failed = lines.filter(({ outcome }) => outcome === 'failed');
+  expect(new Set(failed.map(({ error }) => error))).toEqual(new Set(['D2S_ERR_UPSTREAM_TERMINATED']));
+  const [plain] = lines.filter(({ name }) => name === 'E.Demo.S200');
+  expect(plain).toMatchObject({ user: 'anna', requestBytes: 10, responseBytes: 11, remoteAddress: '127.0.0.1' });
+  expect(lines.filter(({ over }) => over === 'comet')).toMatchObject([
+    { kind: 'rpc', name: 'E.Demo.Over', status: 200, method: null },
+    { kind: 'rpc', name: 'E.Demo.Over', status: 200 },
+  ]);
+  expect(lines.filter(({ kind }) => kind === 'object')).toMatchObject([{ name: 'H.Boiler' }]);
+  expect(readFileSync(at('access.log'), 'utf8')).not.toContain('s3cr3t');
 });
 
 /** Two calls in one body. */
@@ -171,7 +164,7 @@ it('an access log on standard error that is a pipe, as in a container, has whole
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
   const piped = ['bash', '--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath];
   const running = await startSidecarProcess(flagsFor(upstream.port), env, piped);
-  defer(() => running.stop('SIGKILL'));
+  untilTestEnds(() => running.stop('SIGKILL'));
   for (let i = 0; i < 50; i += 1) await send(running);
   await running.stop();
   await expect.poll(() => running.stderr().split('\n').length, WAIT).toBe(51);

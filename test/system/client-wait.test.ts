@@ -1,15 +1,15 @@
 /**
  * Calls whose clients pause at random and whose server waits at random, on real sockets, with a clock that moves only then: the duration is
- * exactly the server's wait, and the client wait exactly what the client did.
+ * exactly the server's wait, and the client wait exactly what the client did. The first byte comes after both, before the answer is read.
  */
 import { once } from 'node:events';
 import type net from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ManualClock } from '../support/clock.ts';
-import { deferTo } from '../support/deferred.ts';
+import { untilTestEnds } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import { type Stand, type StandOptions, startStand } from '../support/wire/stand.ts';
 
 const CALLS = playsAll ? 1_000 : 200;
 const LARGE_EVERY = 20;
@@ -37,10 +37,10 @@ interface SlowestCall {
   readonly name: string;
   readonly duration: number;
   readonly clientWait: number;
+  readonly firstByte: number;
   readonly outcome: string;
 }
 
-const defer = deferTo(afterAll);
 /** Zero means that there is no moment. */
 const clock = new ManualClock({ startNs: 1_000_000_000 });
 
@@ -135,21 +135,18 @@ async function play(stand: Stand, plan: Plan): Promise<void> {
 const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
 
 it(`the duration of ${CALLS} calls is what the server took, and their client wait what their clients did`, async () => {
-  const stand = await startStand({
-    clock,
-    onConnection: (socket) => void socket.on('error', () => undefined),
-    config: ({ calls }) => ({ calls: { ...calls, slowest: CALLS } }),
-  });
-  defer(() => stand.close());
+  const config: StandOptions['config'] = ({ calls }) => ({ calls: { ...calls, slowest: CALLS } });
+  const stand = await startStand({ clock, config }, untilTestEnds);
   const random = new Random(SEED);
   const plans = Array.from({ length: CALLS }, (_, nth) => createPlan(random, nth));
   for (const plan of plans) await play(stand, plan);
   const slowest = await stand.read<SlowestCall[]>('d2/calls/slowest');
   const shown = new Map(slowest.map((call) => [call.name, call]));
   const wrong = plans.flatMap(({ name, serverMs, continueMs = 0, sendingPausesMs, readingPausesMs, ...bytes }) => {
-    const { duration = 0, clientWait = 0, outcome } = shown.get(`E.Pauses.${name}`) ?? {};
-    const counted = [outcome, Math.round(duration * 1e6) / 1e3, Math.round(clientWait * 1e6) / 1e3];
-    const wanted = ['ok', serverMs + continueMs, sum(sendingPausesMs) + sum(readingPausesMs)];
+    const { duration = 0, clientWait = 0, firstByte = 0, outcome } = shown.get(`E.Pauses.${name}`) ?? {};
+    const counted = [outcome, ...[duration, clientWait, firstByte].map((seconds) => Math.round(seconds * 1e6) / 1e3)];
+    const [serverSum, sendingSum] = [serverMs + continueMs, sum(sendingPausesMs)];
+    const wanted = ['ok', serverSum, sendingSum + sum(readingPausesMs), serverSum + sendingSum];
     return counted.join() === wanted.join() ? [] : [{ ...bytes, continueMs, readingPausesMs, counted, wanted }];
   });
   expect(wrong).toEqual([]);

@@ -1,7 +1,6 @@
 /** Comet bodies with a content coding pass unchanged in both directions; which are read depends on the decoder's safety. */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Peer } from '../support/wire/peer.ts';
 import type { Stand } from '../support/wire/stand.ts';
 
 // Both kinds of Node.js are tested, whichever runs the tests.
@@ -38,11 +37,8 @@ const numbers = () => {
 async function counted(request: readonly [string, Encode], response: readonly [string, Encode]) {
   const before = numbers();
   const [requestBody, responseBody] = [request[1](Buffer.from(REQUEST)), response[1](Buffer.from(RESPONSE))];
-  const client = await stand.connect();
-  const coming = stand.nextUpstream();
   const head = 'POST /smartWeb/api/cometd/handshake HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json';
-  client.send(message(head, request[0], requestBody));
-  const upstream = new Peer(await coming);
+  const [client, upstream] = await stand.ask(message(head, request[0], requestBody));
   expect((await upstream.response()).body).toBe(requestBody.toString('latin1'));
   upstream.finish(message('HTTP/1.1 200 OK', response[0], responseBody));
   expect((await client.response()).body).toBe(responseBody.toString('latin1'));

@@ -3,18 +3,15 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../support/fuzz/random.ts';
 import { clientText, compressed, deflated, text } from '../support/protocol/websocket/frames.ts';
-import { Peer } from '../support/wire/peer.ts';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import type { Peer } from '../support/wire/peer.ts';
+import { get, type Stand, startStand } from '../support/wire/stand.ts';
+import { response, WEBSOCKET } from './wire/compose.ts';
 
+const ACCEPTED = ['101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'] as const;
 const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);
 const FRAMES = 12;
-const ACCEPT =
-  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-  'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n';
-const DEFLATE = 'Sec-WebSocket-Extensions: permessage-deflate\r\n';
-const UPGRADE =
-  'GET /smartWeb/api/cometd HTTP/1.1\r\nHost: plant\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-  `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${DEFLATE}\r\n`;
+const DEFLATE = 'Sec-WebSocket-Extensions: permessage-deflate';
+const UPGRADE = get('/smartWeb/api/cometd', `${[...WEBSOCKET, DEFLATE].join('\r\n')}\r\n`);
 
 const MESSAGES = [
   [{ channel: '/meta/handshake', id: '1', version: '1.0', supportedConnectionTypes: ['websocket'] }],
@@ -65,20 +62,12 @@ describe('mutated Comet traffic', () => {
 
   afterAll(() => stand.close());
 
-  /** A client that sends this, and the connection that the upstream gets for it. */
-  async function ask(text: string): Promise<[client: Peer, upstream: Peer]> {
-    const client = await stand.connect();
-    const coming = stand.nextUpstream();
-    client.send(text);
-    return [client, new Peer(await coming)];
-  }
-
   it('passes over WebSocket unchanged, in both directions', async () => {
     const random = new Random(20_261_121);
     for (let i = 0; i < STREAMS; i += 1) {
-      const [client, upstream] = await ask(UPGRADE);
+      const [client, upstream] = await stand.ask(UPGRADE);
       await upstream.head();
-      upstream.send(`${ACCEPT}${random.chance(0.7) ? DEFLATE : ''}\r\n`);
+      upstream.send(response(...ACCEPTED, ...(random.chance(0.7) ? [DEFLATE] : [])));
       await client.head();
       const bothPass = Promise.all([
         passes(random, client, upstream, mutatedStream(random, 'client')),
@@ -112,7 +101,7 @@ describe('mutated Comet traffic', () => {
       const message = (start: string, body: string) =>
         `${start}\r\n${field}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       const head = 'POST /smartWeb/api/cometd/connect HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json';
-      const [client, upstream] = await ask(message(head, requestBody));
+      const [client, upstream] = await stand.ask(message(head, requestBody));
       expect((await upstream.response()).body === requestBody).toBe(true);
       upstream.finish(message('HTTP/1.1 200 OK', responseBody));
       expect((await client.response()).body === responseBody).toBe(true);

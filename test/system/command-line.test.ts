@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
-import type http from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import { until } from '../support/comet/until.ts';
+import { untilTestEnds } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { startApplication } from '../support/net.ts';
 import {
@@ -27,7 +27,7 @@ const run = (args: readonly string[], env: Env = {}) => runSidecar(args, { TMPDI
 
 async function start(args: readonly string[] = NOWHERE, env: Env = {}): Promise<SidecarProcess> {
   const sidecar = await startSidecarProcess(args, { TMPDIR: at(''), ...env });
-  onTestFinished(async () => void (await sidecar.stop('SIGKILL')));
+  untilTestEnds(() => sidecar.stop('SIGKILL'));
   return sidecar;
 }
 
@@ -85,8 +85,7 @@ describe('the command line', () => {
   });
 
   it.each(['--listen', '--monitor'])('exits with 1 when the port of %s is in use, and names it', async (flag) => {
-    const { port, close } = await startApplication(() => undefined);
-    onTestFinished(close);
+    const { port } = await startApplication(() => undefined, untilTestEnds);
     const other = flag === '--listen' ? '--monitor' : '--listen';
     const { code, stderr } = await run(['--upstream', UPSTREAM, flag, `127.0.0.1:${port}`, other, '127.0.0.1:0']);
     expect(code).toBe(1);
@@ -94,21 +93,19 @@ describe('the command line', () => {
   });
 });
 
-describe('d2-sidecar check', () => {
-  it('prints the effective configuration and exits with 0', async () => {
-    const sessions = 'sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }';
-    const file = write('good.yaml', `upstream: { url: '${UPSTREAM}' }\n${sessions}\n`);
-    const env = { D2_SIDECAR_LOG_LEVEL: 'debug' };
-    const { code, stdout, stderr } = await run(['check', '--config', file, '--listen', ':0'], env);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).not.toContain('s3cr3t');
-    expect(parse(stdout)).toMatchObject({
-      listen: { host: '0.0.0.0', port: 0 },
-      upstream: { url: 'http://127.0.0.1:1' },
-      applications: ['smartWeb'],
-      sessions: { apiKeys: [{ user: 'reports', key: '[hidden]' }] },
-      log: { level: 'debug' },
-    });
+it('d2-sidecar check prints the effective configuration and exits with 0', async () => {
+  const sessions = 'sessions: { apiKeys: [{ user: reports, key: s3cr3t }] }';
+  const file = write('good.yaml', `upstream: { url: '${UPSTREAM}' }\n${sessions}\n`);
+  const env = { D2_SIDECAR_LOG_LEVEL: 'debug' };
+  const { code, stdout, stderr } = await run(['check', '--config', file, '--listen', ':0'], env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).not.toContain('s3cr3t');
+  expect(parse(stdout)).toMatchObject({
+    listen: { host: '0.0.0.0', port: 0 },
+    upstream: { url: 'http://127.0.0.1:1' },
+    applications: ['smartWeb'],
+    sessions: { apiKeys: [{ user: 'reports', key: '[hidden]' }] },
+    log: { level: 'debug' },
   });
 });
 
@@ -139,29 +136,25 @@ describe('a running sidecar', () => {
     expect(readdirSync(sockets)).toEqual([]);
   });
 
-  it.each([
-    ['finishes a running exchange after SIGTERM', 1, 200],
-    ['cuts running exchanges on a second signal', 2, 'cut'],
-  ])('%s, then exits with 0', async (_what, signals, expected) => {
-    const held: http.ServerResponse[] = [];
-    const { port, close } = await startApplication((_, response) => void held.push(response));
-    onTestFinished(close);
+  // After the first one it finishes them: signals.test.ts.
+  it('cuts running exchanges on a second signal, then exits with 0', async () => {
+    let held = 0;
+    const { port } = await startApplication(() => (held += 1), untilTestEnds);
     const sidecar = await start(flagsFor(port));
     const status = statusOf(`http://${sidecar.listen}/smartWeb/x`).catch(() => 'cut');
-    await until('the request is held', () => held.length === 1);
+    await until('the request is held', () => held === 1);
     process.kill(sidecar.pid, 'SIGTERM');
     const stopping = () => sidecar.logs.find(({ msg }) => msg === 'stopping');
     await expect.poll(stopping, { timeout: 15_000 }).toMatchObject({ exchanges: 1 });
-    if (signals === 1) held[0]?.end('done');
-    else process.kill(sidecar.pid, 'SIGTERM');
+    process.kill(sidecar.pid, 'SIGTERM');
     expect(await sidecar.exited).toBe(0);
-    expect(await status).toBe(expected);
+    expect(await status).toBe('cut');
   });
 
   it('stops on request even if its log is not read any more', async () => {
     const env = { ...process.env, TMPDIR: at('') };
     const child = spawn(process.execPath, [MAIN_PATH, ...NOWHERE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    onTestFinished(() => void child.kill('SIGKILL'));
+    untilTestEnds(() => child.kill('SIGKILL'));
     await once(child.stdout, 'data');
     child.stdout.destroy();
     child.kill('SIGTERM');
@@ -169,21 +162,19 @@ describe('a running sidecar', () => {
   });
 });
 
-describe('drain and shutdown', () => {
-  it('find a sidecar by its process id, its socket, the file and the environment', async () => {
-    const socket = at('private/control.sock');
-    const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
-    const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...NOWHERE])];
-    const { code, stderr } = await run(['drain']);
-    expect(code).toBe(64);
-    expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
-    expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
-    expect(await other.exited).toBe(0);
-    expect((await run(['drain', '--control', socket])).code).toBe(0);
-    expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
-    expect((await run(['shutdown', '--config', file])).code).toBe(0);
-    expect(await configured.exited).toBe(0);
-    expect((await run(['drain'])).code).toBe(0);
-    expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
-  });
+it('drain and shutdown find a sidecar by its process id, its socket, the file and the environment', async () => {
+  const socket = at('private/control.sock');
+  const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
+  const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...NOWHERE])];
+  const { code, stderr } = await run(['drain']);
+  expect(code).toBe(64);
+  expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
+  expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
+  expect(await other.exited).toBe(0);
+  expect((await run(['drain', '--control', socket])).code).toBe(0);
+  expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
+  expect((await run(['shutdown', '--config', file])).code).toBe(0);
+  expect(await configured.exited).toBe(0);
+  expect((await run(['drain'])).code).toBe(0);
+  expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
 });

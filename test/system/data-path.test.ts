@@ -1,9 +1,17 @@
+/** The suite of `data-path.cases.ts`: both ends see the same with the sidecar, also with TLS on either side and on both. */
+
 import { afterAll, describe, expect, it } from 'vitest';
-import { startStand } from '../support/wire/stand.ts';
+import { deferTo } from '../support/deferred.ts';
+import { someOf } from '../support/effort.ts';
+import { textOf } from '../support/tls/certificates.ts';
+import { listenerTls, upstreamTls, useCertificates } from '../support/tls/ends.ts';
+import { type StandOptions, startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { forwardedCase } from './wire/cases/interim-and-sidecar-only.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, expectFacts } from './wire/comparison.ts';
+import { ScriptedUpstream } from './wire/ends.ts';
+import { CaseRunner } from './wire/run-case.ts';
 
 /** Without fields of the sidecar's own, all passes byte for byte. */
 const underTest = [
@@ -12,7 +20,8 @@ const underTest = [
 ] as const;
 
 const comparison = await Comparison.start();
-afterAll(() => comparison.close());
+const defer = deferTo(afterAll);
+defer(() => comparison.close());
 
 it('the cases have distinct names', () => {
   const names = dataPathCases.map(({ name }) => name);
@@ -32,8 +41,7 @@ describe('directly', () => {
 });
 
 for (const { name, exactness, forwarded } of underTest) {
-  const stand = await startStand({ upstreamPort: comparison.upstream.port, config: () => ({ forwarded }) });
-  afterAll(() => stand.close());
+  const stand = await startStand({ upstreamPort: comparison.upstream.port, config: () => ({ forwarded }) }, defer);
 
   describe(`through ${name}`, () => {
     for (const subject of [...dataPathCases, ...(forwarded === 'append' ? [forwardedCase] : [])]) {
@@ -42,6 +50,49 @@ for (const { name, exactness, forwarded } of underTest) {
 
     it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
       await comparison.playEverySplit(subject, stand.port, exactness);
+    });
+  });
+}
+
+const folder = useCertificates();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'localhost' });
+const secure = await ScriptedUpstream.listen(own);
+defer(() => secure.close());
+
+const ends = [
+  { name: 'TLS at the client', hasClient: true, hasUpstream: false },
+  { name: 'TLS at the upstream', hasClient: false, hasUpstream: true },
+  { name: 'TLS at both ends', hasClient: true, hasUpstream: true },
+] as const;
+
+for (const { name, hasClient, hasUpstream } of ends) {
+  const upstream = hasUpstream ? secure : comparison.upstream;
+  const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
+  const config: StandOptions['config'] = (base) => ({
+    forwarded: 'append',
+    listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
+    upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
+  });
+  const stand = await startStand({ upstreamPort: upstream.port, config }, defer);
+
+  describe(name, () => {
+    if (hasClient && hasUpstream) {
+      it.each(someOf(dataPathCases, 2))('$name', async (subject) => {
+        await comparison.play(subject, stand.port, 'fields', runner);
+      });
+      return;
+    }
+
+    // The code is the same for one end or both.
+    it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
+      const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
+      await comparison.playAll(part, stand.port, 'fields', runner);
+    });
+
+    // Cut elsewhere, TLS delivers one record or two.
+    it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+      await comparison.playEverySplit(subject, stand.port, 'fields', runner);
     });
   });
 }

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Agent, request } from 'undici';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../support/jvm/http/scripted-server.ts';
-import { answering, OK, type Stand, startStand } from '../support/wire/stand.ts';
+import { answering, OK, type Stand, type StandOptions, startStand } from '../support/wire/stand.ts';
 
 const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
 const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
@@ -28,19 +29,16 @@ beforeEach(async () => {
     script(seen, response);
   });
 });
-afterEach(async () => {
-  await stand.close();
-  await server.close();
-});
+afterEach(() => server.close());
 
 async function start(timeoutMs: number, staleAfterMs: number): Promise<void> {
   const credentials = { username: undefined, passwordFile: undefined, passwordEnv: undefined };
   const files = { caFile: undefined, serverName: undefined };
   const http = { kind: 'jolokia', url: server.origin, ...credentials, ...files } as const;
-  stand = await startStand({
-    onConnection: answering(OK),
-    config: ({ jvm }) => ({ jvm: { ...jvm, source: 'auto', http, intervalMs: 5, timeoutMs, staleAfterMs } }),
+  const config: StandOptions['config'] = ({ jvm }) => ({
+    jvm: { ...jvm, source: 'auto', http, intervalMs: 5, timeoutMs, staleAfterMs },
   });
+  stand = await startStand({ onConnection: answering(OK), config }, untilTestEnds);
 }
 
 async function askAll() {

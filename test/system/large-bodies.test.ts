@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { expect, it } from 'vitest';
 import { untilTestEnds } from '../support/deferred.ts';
+import { residentBytes } from '../support/load/proc.ts';
 import { listening, portOf } from '../support/net.ts';
 import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
-import { residentBytes } from './process-figures.ts';
 
 const GIGABYTE = 1024 ** 3;
 const PIECE = Buffer.alloc(256 * 1024, 'd2');
@@ -55,10 +55,11 @@ async function exchange(request: string, response: string) {
 
 /** Largest growth of the process during `work`. */
 async function growthDuring(pid: number, work: Promise<unknown>): Promise<number> {
-  const before = residentBytes(pid);
+  const resident = () => residentBytes(pid) ?? 0;
+  const before = resident();
   let most = before;
   const timer = setInterval(() => {
-    most = Math.max(most, residentBytes(pid));
+    most = Math.max(most, resident());
   }, 20);
   await work;
   clearInterval(timer);

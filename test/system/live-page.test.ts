@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
+import { deferTo } from '../support/deferred.ts';
 import { type Answer, portOf, send } from '../support/net.ts';
 import { startSidecarBefore } from '../support/sidecar-process.ts';
 
@@ -11,8 +12,7 @@ const FILES = ['icon.svg', 'index.html', 'page.css', 'page.js'];
 /** Names of vocabularies, and the example of `--upstream` in a sentence: never requested. */
 const TEXTS = ['http://www.w3.org/', 'http://127.0.0.1:8080/'];
 
-const sidecar = await startSidecarBefore(1);
-afterAll(() => sidecar.stop());
+const sidecar = await startSidecarBefore(1, {}, [], deferTo(afterAll));
 
 const read = (name: string) => readFileSync(path.join(FOLDER, name));
 const textOf = (name: string) => read(name).toString('utf8');

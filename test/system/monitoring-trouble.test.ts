@@ -1,11 +1,13 @@
 /** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and reports the fault. */
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
+import { textOf } from '../support/tls/certificates.ts';
+import { useCertificates } from '../support/tls/ends.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');
@@ -16,7 +18,7 @@ const IS_ROOT = process.getuid?.() === 0;
 const COMMAND = [...(IS_ROOT ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : []), process.execPath];
 const OTHER_UID = 4_711;
 
-const certificates = new CertificateFolder();
+const certificates = useCertificates();
 const authority = certificates.authority();
 const own = certificates.signed(authority, { name: 'plant' });
 const other = certificates.signed(authority, { name: 'other' });
@@ -24,7 +26,6 @@ const at = useFolder();
 const upstream = await startApplication((_request, response) => response.end('{"value":1}'));
 afterAll(() => {
   upstream.close();
-  certificates.remove();
 });
 
 function file(name: string, text: string, mode = 0o600): string {
@@ -33,22 +34,17 @@ function file(name: string, text: string, mode = 0o600): string {
   return at(name);
 }
 
-/** A file of another user, closed to all others. */
-function shut(name: string): string {
-  if (IS_ROOT) chownSync(at(name), OTHER_UID, OTHER_UID);
-  else chmodSync(at(name), 0);
-  return at(name);
+/** Gives a file or folder to another user, and closes it to all others. */
+function shut(path: string): string {
+  if (IS_ROOT) chownSync(path, OTHER_UID, OTHER_UID);
+  else chmodSync(path, 0);
+  return path;
 }
 
-function shutFile(name: string, text: string): string {
-  file(name, text);
-  return shut(name);
-}
-
-/** A file in a folder of another user, closed to all others. */
+/** A file in a folder of another user. */
 function shutFolder(name: string): string {
   mkdirSync(at(name), { mode: 0o700 });
-  return `${shut(name)}/file`;
+  return `${shut(at(name))}/file`;
 }
 
 async function start(yaml: string): Promise<SidecarProcess> {
@@ -57,7 +53,7 @@ async function start(yaml: string): Promise<SidecarProcess> {
   const jvm = yaml.includes('jvm:') ? {} : { D2_SIDECAR_JVM_SOURCE: 'none' };
   const env = { TMPDIR: at(''), D2_SIDECAR_MONITOR_PORT: '0', ...jvm };
   const sidecar = await startSidecarProcess(['--config', config], env, COMMAND);
-  onTestFinished(async () => void (await sidecar.stop('SIGKILL')));
+  untilTestEnds(() => sidecar.stop('SIGKILL'));
   return sidecar;
 }
 
@@ -83,10 +79,10 @@ const MALFORMED = `${READER.line}\nsomebody:metrics:s3cr3t\n`;
 /** What is wrong, the configuration (created once the folder exists), and the key and reason in every answer except to probes. */
 const CLOSED: readonly (readonly [name: string, yaml: () => string, key: string, reason: string])[] = [
   ['a missing tokens file', () => tokens(at('none')), 'auth.tokensFile', 'ENOENT'],
-  ['a tokens file of another user', () => tokens(shutFile('tokens', READER.line)), 'auth.tokensFile', 'EACCES'],
+  ['a tokens file of another user', () => tokens(shut(file('tokens', READER.line))), 'auth.tokensFile', 'EACCES'],
   ['an empty users file', () => users(file('users', '# nobody yet\n')), 'auth', 'D2S_ERR_CONFIG'],
   ['a tokens file with a malformed line', () => tokens(file('tokens', MALFORMED)), 'auth.tokensFile', 'D2S_ERR_CONFIG'],
-  ['a key of another user', () => tlsOf(own.certFile, shutFile('key', textOf(own.keyFile))), 'tls.keyFile', 'EACCES'],
+  ['a key of another user', () => tlsOf(own.certFile, shut(file('key', textOf(own.keyFile)))), 'tls.keyFile', 'EACCES'],
   ['a key of another certificate', () => tlsOf(own.certFile, other.keyFile), 'tls.keyFile', 'D2S_ERR_CONFIG'],
   ['a missing authority', () => tlsOf(own.certFile, own.keyFile, at('none')), 'tls.clientCaFile', 'ENOENT'],
 ];
@@ -162,8 +158,9 @@ const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, w
   ],
 };
 
-describe('a start with other unusable parts of the monitoring side', () => {
-  it.each(Object.entries(SERVING))('passes calls, and says what is wrong: %s', async (_name, parts) => {
+it.each(Object.entries(SERVING))(
+  'a start with other unusable parts of the monitoring side passes calls, and says what is wrong: %s',
+  async (_name, parts) => {
     const running = await start(parts.map(([yaml]) => yaml()).join('\n'));
     await expectCallPasses(running);
     const logs = () => running.logs.map((line) => JSON.stringify(line)).join('\n');
@@ -171,8 +168,8 @@ describe('a start with other unusable parts of the monitoring side', () => {
     const told = async () => [logs(), await said(JVM), await said(METRICS)].join('\n');
     for (const [, words] of parts) await expect.poll(told, WAIT).toMatch(words);
     expect((await get(running.monitor, METRICS)).status).toBe(200);
-  });
-});
+  },
+);
 
 describe.runIf(IS_ROOT)('check, run by root', () => {
   const NOBODY = 65_534;

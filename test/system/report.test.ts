@@ -17,11 +17,9 @@ const at = (name: string) => `${folder}/${name}`;
 const upstream = await startApplication(({ url }, response) => {
   if (url?.includes('Break')) response.destroy();
   else response.end('{}');
-});
-defer(() => upstream.close());
+}, defer);
 const D2_SIDECAR_SESSIONS_API_KEYS = '[{ user: key-user, key: s3cr3t }]';
-const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder, D2_SIDECAR_SESSIONS_API_KEYS });
-defer(() => sidecar.stop());
+const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder, D2_SIDECAR_SESSIONS_API_KEYS }, [], defer);
 const port = portOf(sidecar.listen);
 for (const method of ['Test', 'Break']) await restCall(port, `rpc/E.Demo/${method}`, 'anna');
 await restCall(port, 'rpc/E.Demo/Test', undefined, { headers: { 'x-api-key': 's3cr3t' } });

@@ -19,19 +19,14 @@ type Counts = Readonly<Record<string, number>>;
 
 const defer = deferTo(afterAll);
 const folder = temporaryFolder(defer);
-const upstream = await startApplication((_, response) => response.end('{"value":1}'));
-defer(() => upstream.close());
+const upstream = await startApplication((_, response) => response.end('{"value":1}'), defer);
 /** Calls that clients have begun in one life: an upper bound. */
 const begun: string[] = [];
 /** Calls that clients have complete answers for, with the time since 1970. */
 const answered: { readonly atMs: number; readonly rpc: string }[] = [];
 
-async function start(): Promise<SidecarProcess> {
-  const env = { D2_SIDECAR_STATE_FILE: `${folder}/state`, D2_SIDECAR_STATE_INTERVAL: '200ms' };
-  const sidecar = await startSidecarBefore(upstream.port, env);
-  defer(() => sidecar.stop('SIGKILL'));
-  return sidecar;
-}
+const env = { D2_SIDECAR_STATE_FILE: `${folder}/state`, D2_SIDECAR_STATE_INTERVAL: '200ms' };
+const start = () => startSidecarBefore(upstream.port, env, [], defer);
 
 /** One call; resolves to false when the sidecar is down. */
 async function call({ listen }: SidecarProcess, rpc: string, user: string): Promise<boolean> {

@@ -70,11 +70,9 @@ const upstream = await startApplication(({ url = '' }, response, body) => {
   const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
   if (held !== undefined) held.response = response;
   else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
-});
-defer(() => upstream.close());
+}, defer);
 const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
-const sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
-defer(() => sidecar.stop('SIGKILL'));
+const sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file], defer);
 
 let first: Awaited<ReturnType<typeof read>>;
 

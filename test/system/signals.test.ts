@@ -1,12 +1,11 @@
 /** Every signal that a process can catch, sent to a real sidecar. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { toUnusedPort } from '../support/net.ts';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { deferTo, untilTestEnds } from '../support/deferred.ts';
+import { startApplication, toUnusedPort } from '../support/net.ts';
 import { exitOf, flagsFor, MAIN_PATH, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const STRAY = ['SIGUSR1', 'SIGUSR2', 'SIGALRM', 'SIGVTALRM', 'SIGPROF', 'SIGIO', 'SIGPOLL', 'SIGSTKFLT'] as const;
@@ -15,33 +14,12 @@ const DRAINING = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGPWR', 'SIGXCPU'] as const;
 
 /** Answers of requests for `held`, which the test ends. */
 const held: ServerResponse[] = [];
-const upstream = createServer(({ url = '' }, response) => {
+const upstream = await startApplication(({ url = '' }, response) => {
   if (url.endsWith('/held')) held.push(response);
   else response.end('hello');
-});
-const children: ChildProcess[] = [];
-let sidecar: SidecarProcess | undefined;
+}, deferTo(afterAll));
 
-beforeEach(async () => {
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-});
-
-afterEach(async () => {
-  await sidecar?.stop('SIGKILL');
-  sidecar = undefined;
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  upstream.closeAllConnections();
-  upstream.close();
-  await once(upstream, 'close');
-});
-
-const portOf = () => (upstream.address() as AddressInfo).port;
-
-async function start(env: Readonly<Record<string, string>> = {}): Promise<SidecarProcess> {
-  sidecar = await startSidecarBefore(portOf(), env);
-  return sidecar;
-}
+const start = (env = {}) => startSidecarBefore(upstream.port, env, [], untilTestEnds);
 
 /** The TCP ports on which a process listens, from /proc. */
 function listeningPorts(pid: number): readonly number[] {
@@ -112,12 +90,12 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
 
   it('SIGUSR1 at any moment of the start leaves no debugger open', async () => {
     const port = await toUnusedPort();
-    const args = [`--inspect-port=${port}`, MAIN_PATH, ...flagsFor(portOf())];
+    const args = [`--inspect-port=${port}`, MAIN_PATH, ...flagsFor(upstream.port)];
     const child = spawn(process.execPath, args, {
       env: { ...process.env, D2_SIDECAR_JVM_SOURCE: 'none' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    children.push(child);
+    untilTestEnds(() => child.kill('SIGKILL'));
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
@@ -141,7 +119,7 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
 
   it('SIGUSR1 opens no debugger in other commands', async () => {
     const child = spawn(process.execPath, [MAIN_PATH, 'passwd', 'anna'], { stdio: ['pipe', 'pipe', 'pipe'] });
-    children.push(child);
+    untilTestEnds(() => child.kill('SIGKILL'));
     const { pid = 0 } = child;
     // libuv, not Node, handles the signal as soon as the program listens to it: SIGUSR2 then is caught as well.
     await vi.waitFor(() => expect(catches(pid, 12)).toBe(true), { timeout: 10_000, interval: 5 });

@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { untilTestEnds } from '../support/deferred.ts';
 import { MAIN_PATH, startSidecarBefore } from '../support/sidecar-process.ts';
 
 /** Prints the parts of Node that were loaded. */
@@ -18,8 +19,7 @@ function partsOfFetch(loaded: string): string[] {
 it('a sidecar starts and answers with statistics without loading more of fetch than Node does for http', async () => {
   // In addition to the options of every test process.
   const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`;
-  const sidecar = await startSidecarBefore(1, { NODE_OPTIONS });
-  onTestFinished(async () => void (await sidecar.stop('SIGKILL')));
+  const sidecar = await startSidecarBefore(1, { NODE_OPTIONS }, [], untilTestEnds);
   const response = await fetch(`http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/d2`);
   expect(response.status).toBe(200);
   expect(await sidecar.stop()).toBe(0);

@@ -13,8 +13,7 @@ const VERDICT = '/smartWeb/api/rest/v0/admin/d2/verdict';
 const upstream = await startApplication(({ url = '' }, response) => {
   response.statusCode = url.includes('Fails') ? 500 : url.includes('Refused') ? 404 : 200;
   setTimeout(() => response.end('{}'), url.includes('Slow') ? 300 : 0);
-});
-defer(() => upstream.close());
+}, defer);
 
 const state = { file: path.join(temporaryFolder(defer), 'state'), interval: '1s' };
 const targets = [

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { listening, portOf } from '../support/net.ts';
 import { startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, type Pair, pemOf, textOf } from '../support/tls/certificates.ts';
-import { get } from '../support/tls/ends.ts';
+import { type Pair, pemOf, textOf } from '../support/tls/certificates.ts';
+import { get, useCertificates } from '../support/tls/ends.ts';
 import { runProgram } from './secrets/programs.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const other = folder.signed(authority, { name: 'other' });
@@ -21,7 +21,6 @@ const upstreamPort = await listening(upstream as unknown as net.Server);
 afterAll(() => {
   upstream.close();
   upstream.closeAllConnections();
-  folder.remove();
 });
 
 const tlsOf = ({ certFile, keyFile }: Pair) => `{ certFile: ${certFile}, keyFile: ${keyFile} }`;

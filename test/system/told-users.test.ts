@@ -1,5 +1,7 @@
 /** `sessions.userField`: the server states the user in its responses, as with single sign-on. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { untilTestEnds } from '../support/deferred.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { send, startApplication } from '../support/net.ts';
 import { startStand } from '../support/wire/stand.ts';
@@ -16,13 +18,9 @@ async function start(userField: string | null = 'X-Remote-User') {
     if (user !== undefined) response.setHeader('x-remote-user', user);
     response.statusCode = user === undefined && headers['x-api-key'] === undefined ? 401 : 200;
     response.end(url?.startsWith(COMET) ? toReply(body) : '{}');
-  });
-  onTestFinished(upstream.close);
-  const stand = await startStand({
-    upstreamPort: upstream.port,
-    config: ({ sessions }) => ({ sessions: { ...sessions, userField: userField ?? undefined } }),
-  });
-  onTestFinished(stand.close);
+  }, untilTestEnds);
+  const config = ({ sessions }: Config) => ({ sessions: { ...sessions, userField: userField ?? undefined } });
+  const stand = await startStand({ upstreamPort: upstream.port, config }, untilTestEnds);
   const ask = async (path: string, headers: Record<string, string>, body = '') =>
     (await send(stand.port, path, { method: path === LOGOUT ? 'GET' : 'POST', headers, body })).status;
   const listed = () =>

@@ -33,11 +33,9 @@ const SIGNATURES: Readonly<Record<string, string>> = { ec: '1.2.840.10045.4.3.2'
 const ATTRIBUTES: Readonly<Record<string, string>> = { CN: '2.5.4.3', O: '2.5.4.10', OU: '2.5.4.11' };
 const USAGES = { serverAuth: asn.id_kp_serverAuth, clientAuth: asn.id_kp_clientAuth };
 
-interface Content {
+interface Content extends Pick<Wanted, 'days' | 'fromDays'> {
   readonly subject: asn.Name;
   readonly issuer: asn.Name;
-  readonly days?: number | undefined;
-  readonly fromDays?: number | undefined;
   readonly publicKey: KeyObject;
   readonly extensions: asn.Extension[];
 }
@@ -54,13 +52,10 @@ export class CertificateFolder {
   authority(name = 'plant authority', by?: Pair): Pair {
     const { publicKey, privateKey } = generateKey('ec');
     const subject = toName(`/CN=${name}`);
+    const usage = new asn.KeyUsage(asn.KeyUsageFlags.keyCertSign | asn.KeyUsageFlags.cRLSign);
     const extensions = [
       toExtension(asn.id_ce_basicConstraints, new asn.BasicConstraints({ cA: true }), true),
-      toExtension(
-        asn.id_ce_keyUsage,
-        new asn.KeyUsage(asn.KeyUsageFlags.keyCertSign | asn.KeyUsageFlags.cRLSign),
-        true,
-      ),
+      toExtension(asn.id_ce_keyUsage, usage, true),
     ];
     const [issuer, key] = by === undefined ? [subject, privateKey] : [subjectOf(by), keyOf(by)];
     return this.#write('ca', this.#sign({ subject, issuer, publicKey, extensions }, key), privateKey);
@@ -73,30 +68,16 @@ export class CertificateFolder {
 
   /** A certificate that `authority` has signed; undefined: itself. */
   signed(authority: Pair | undefined, wanted: Wanted): Pair {
-    const {
-      name,
-      subject = '',
-      alternatives = 'DNS:localhost,IP:127.0.0.1',
-      usage = 'serverAuth',
-      days,
-      fromDays,
-    } = wanted;
+    const { name, subject = '', alternatives = 'DNS:localhost,IP:127.0.0.1', usage = 'serverAuth' } = wanted;
     const { publicKey, privateKey } = generateKey(wanted.key ?? 'ec');
-    const content: Content = {
-      subject: toName(`/CN=${name}${subject}`),
-      issuer: authority === undefined ? toName(`/CN=${name}${subject}`) : subjectOf(authority),
-      days,
-      fromDays,
-      publicKey,
-      extensions: [
-        toExtension(asn.id_ce_extKeyUsage, new asn.ExtendedKeyUsage([USAGES[usage]])),
-        toExtension(
-          asn.id_ce_subjectAltName,
-          new asn.SubjectAlternativeName(alternatives.split(',').map(toGeneralName)),
-        ),
-      ],
-    };
-    return this.#write(usage, this.#sign(content, authority === undefined ? privateKey : keyOf(authority)), privateKey);
+    const own = toName(`/CN=${name}${subject}`);
+    const names = new asn.SubjectAlternativeName(alternatives.split(',').map(toGeneralName));
+    const extensions = [
+      toExtension(asn.id_ce_extKeyUsage, new asn.ExtendedKeyUsage([USAGES[usage]])),
+      toExtension(asn.id_ce_subjectAltName, names),
+    ];
+    const [issuer, key] = authority === undefined ? [own, privateKey] : [subjectOf(authority), keyOf(authority)];
+    return this.#write(usage, this.#sign({ ...wanted, subject: own, issuer, publicKey, extensions }, key), privateKey);
   }
 
   file(name: string, text: string): string {

@@ -1,10 +1,18 @@
 /** What a test with TLS configures, and clients with TLS. */
 import tls from 'node:tls';
+import { afterAll } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { ListenerTlsConfig, UpstreamTlsConfig } from '../../../src/config/config.ts';
 import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
 import { type Answer, send } from '../net.ts';
-import { type Pair, pemOf, textOf } from './certificates.ts';
+import { CertificateFolder, type Pair, pemOf, textOf } from './certificates.ts';
+
+/** Certificates of one file of tests, or of one block. */
+export function useCertificates(): CertificateFolder {
+  const folder = new CertificateFolder();
+  afterAll(() => folder.remove());
+  return folder;
+}
 
 export function listenerTls(own: Pair, clients: Partial<ListenerTlsConfig> = {}): ListenerTlsConfig {
   return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };

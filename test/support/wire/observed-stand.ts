@@ -1,15 +1,13 @@
 import type { ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import type { Defer } from '../deferred.ts';
 import { turns } from './split-writer.ts';
-import { type Stand, type StandOptions, startStand } from './stand.ts';
+import { type StandOptions, startStand } from './stand.ts';
 
-export interface ObservedStand extends Stand {
-  /** Waits until no connection is open: then every exchange and tunnel has ended. */
-  allClosed(): Promise<void>;
-}
+export type ObservedStand = Awaited<ReturnType<typeof startObserved>>;
 
 /** A stand whose exchanges are told to an observer of the test instead of the recorder. */
-export async function startObserved(options: StandOptions, observer: ExchangeObserver): Promise<ObservedStand> {
-  const stand = await startStand(options);
+export async function startObserved(options: StandOptions, observer: ExchangeObserver, defer?: Defer) {
+  const stand = await startStand(options, defer);
   const { recorder, dispatcher } = stand.sidecar;
   Object.assign(recorder, {
     onBegin: observer.onBegin.bind(observer),
@@ -17,6 +15,7 @@ export async function startObserved(options: StandOptions, observer: ExchangeObs
     onEnd: observer.onEnd.bind(observer),
     onAdded: observer.onAdded?.bind(observer),
   });
+  /** Waits until no connection is open: then every exchange and tunnel has ended. */
   const allClosed = async () => {
     while (dispatcher.openConnections > 0) await turns(1);
     // The upstream's end of a tunnel may close a moment later.

@@ -6,14 +6,12 @@ export interface LoggedLine {
   readonly message: string | undefined;
 }
 
-export interface RecordingLogger {
-  readonly logger: Logger;
-  readonly logged: readonly LoggedLine[];
-}
+export type RecordingLogger = ReturnType<typeof recordingLogger>;
 
-export function recordingLogger(): RecordingLogger {
+export function recordingLogger() {
   const logged: LoggedLine[] = [];
   const log = (level: LoggedLine['level']) => (details: unknown, message?: string) =>
     void logged.push({ level, details: details as LoggedLine['details'], message });
-  return { logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }, logged };
+  const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
+  return { logger, logged: logged as readonly LoggedLine[] };
 }

@@ -3,6 +3,7 @@ import net from 'node:net';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import type { Defer } from '../deferred.ts';
 import { readSamples } from '../monitor/prometheus/samples.ts';
 import { portOf } from '../net.ts';
 import { Peer } from './peer.ts';
@@ -10,25 +11,7 @@ import { RawUpstream, type Serve } from './raw-upstream.ts';
 import { type LoggedLine, recordingLogger } from './recording-logger.ts';
 import { testConfig } from './test-config.ts';
 
-/** A sidecar in this process in front of an upstream whose every connection the test speaks for. */
-export interface Stand {
-  readonly sidecar: Sidecar;
-  readonly port: number;
-  readonly monitorPort: number;
-  readonly logged: readonly LoggedLine[];
-  readonly upstream: RawUpstream;
-  /** Its connections so far. */
-  readonly upstreams: readonly net.Socket[];
-  nextUpstream(): Promise<net.Socket>;
-  /** A client of its own connection; `text` is its first bytes. */
-  client(text?: string): Peer;
-  /** A client that is connected. */
-  connect(): Promise<Peer>;
-  samples(): Promise<Map<string, number>>;
-  /** JSON of the monitoring interface, e.g. `d2/sessions`. */
-  read<Answer>(path: string): Promise<Answer>;
-  close(): Promise<void>;
-}
+export type Stand = Awaited<ReturnType<typeof startStand>>;
 
 export interface StandOptions {
   readonly onConnection?: Serve | undefined;
@@ -40,7 +23,8 @@ export interface StandOptions {
   readonly clock?: Clock | undefined;
 }
 
-export async function startStand(options: StandOptions = {}): Promise<Stand> {
+/** A sidecar in this process in front of an upstream whose every connection the test speaks for. `defer` closes it, if given. */
+export async function startStand(options: StandOptions = {}, defer?: Defer) {
   const { onConnection, config, clock = systemClock, upstream = new RawUpstream() } = options;
   if (options.upstream === undefined) await upstream.comeUp(onConnection);
   const base = testConfig();
@@ -48,32 +32,45 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
   const { logger, logged } = recordingLogger();
   const sidecar = await Sidecar.create({ ...withUpstream, ...config?.(withUpstream) }, logger, clock);
   const bound = await sidecar.start();
+  const [port, monitorPort] = [portOf(bound.listen), portOf(bound.monitor)];
   const clients: net.Socket[] = [];
+  /** A client of its own connection; `text` is its first bytes. */
   const client = (text = '') => {
-    const peer = new Peer(net.connect({ port: portOf(bound.listen), host: '127.0.0.1', allowHalfOpen: true }));
+    const peer = new Peer(net.connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
     clients.push(peer.socket);
     if (text !== '') peer.send(text);
     return peer;
   };
+  /** A client that is connected. */
+  const connect = async () => {
+    const peer = client();
+    await once(peer.socket, 'connect');
+    return peer;
+  };
+  /** A client that sends this, and the connection that the upstream gets for it. */
+  const ask = async (text: string): Promise<[client: Peer, upstream: Peer]> => {
+    const peer = await connect();
+    const coming = upstream.nextConnection();
+    peer.send(text);
+    return [peer, new Peer(await coming)];
+  };
+  /** JSON of the monitoring interface, e.g. `d2/sessions`. */
+  const read = async <Answer>(path: string): Promise<Answer> => {
+    const answer = await fetch(`http://${bound.monitor}/smartWeb/api/rest/v0/admin/${path}`);
+    return (await answer.json()) as Answer;
+  };
+  const close = async () => {
+    for (const socket of clients) socket.destroy();
+    await upstream.goDown();
+    await sidecar.stop();
+  };
+  defer?.(close);
   return {
-    ...{ sidecar, port: portOf(bound.listen), monitorPort: portOf(bound.monitor), logged, client },
-    ...{ upstream, upstreams: upstream.connections },
+    ...{ sidecar, port, monitorPort, logged: logged as readonly LoggedLine[], client, connect, ask, read, close },
+    /** `upstreams`: its connections so far. */
+    ...{ upstream, upstreams: upstream.connections as readonly net.Socket[] },
     nextUpstream: () => upstream.nextConnection(),
-    connect: async () => {
-      const peer = client();
-      await once(peer.socket, 'connect');
-      return peer;
-    },
     samples: () => readSamples(bound.monitor),
-    read: async <Answer>(path: string) => {
-      const answer = await fetch(`http://${bound.monitor}/smartWeb/api/rest/v0/admin/${path}`);
-      return (await answer.json()) as Answer;
-    },
-    close: async () => {
-      for (const socket of clients) socket.destroy();
-      await upstream.goDown();
-      await sidecar.stop();
-    },
   };
 }
 

@@ -23,10 +23,13 @@ import { loadState, setAside } from '../../../src/state/restore-state.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { giveToOther } from '../../support/other-user.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 const stand = new ControlStand();
 const at = stand.at;
 afterEach(() => vi.restoreAllMocks());
+
+const isLink = (file: string) => lstatSync(file).isSymbolicLink();
 
 const OTHERS_LINK = /is a symbolic link owned by uid \d+, expected the owner to be/;
 const LINE = 'anna:metrics:sha256$x';
@@ -36,19 +39,18 @@ const NO_STATE = { applications: [], save: () => [], load: () => Promise.resolve
 const write = (file: string) => writeAside(file, (handle) => handle.writeFile('new'));
 
 /** One check of a diagnosis that dumps the threads; resolves to the warnings. */
-async function dumpInto(folder: string, keep = 1): Promise<readonly object[]> {
-  const warnings: object[] = [];
-  const log = (details: unknown) => void warnings.push(details as object);
+async function dumpInto(folder: string): Promise<readonly object[]> {
+  const { logger, logged } = recordingLogger();
   await new ThreadDiagnosis({
-    config: { whenCallRunsMs: 1_000, folder, keep, atMostEveryMs: 1_000 },
+    config: { whenCallRunsMs: 1_000, folder, keep: 1, atMostEveryMs: 1_000 },
     dumpThreads: () => Promise.resolve('Full thread dump\n'),
     serverId: () => undefined,
     oldestCall: () => ({ kind: 'rpc', name: 'P.Report', seconds: 100 }),
     onDump: () => undefined,
     clock: new ManualClock(),
-    logger: { debug: log, info: log, warn: log, error: log },
+    logger,
   }).check();
-  return warnings;
+  return logged.map(({ details }) => details);
 }
 
 async function writeReport(file: string): Promise<unknown> {
@@ -64,8 +66,7 @@ async function writeReport(file: string): Promise<unknown> {
 
 async function rotated(file: string): Promise<{ readonly failures: number; readonly rotations: number }> {
   const counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
-  const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const log = new LineFile({ file, maxBytes: 10, keep: 2 }, counts, logger);
+  const log = new LineFile({ file, maxBytes: 10, keep: 2 }, counts, recordingLogger().logger);
   for (const line of ['a long first line\n', 'a long second line\n']) {
     log.write(line);
     await vi.waitFor(() => expect(counts.written + counts.failures).toBeGreaterThan(line.includes('first') ? 0 : 1));
@@ -81,9 +82,9 @@ const WRITERS: [what: string, act: (file: string) => Promise<unknown>][] = [
 ];
 
 describe('a link of another user is refused, and what it leads to stays as it is', () => {
-  /** `link` in a folder that others may write, to `victim`. */
-  function plant(kind: 'file' | 'folder'): { readonly link: string; readonly victim: string } {
-    const [link, victim] = [at('link'), at('victim')];
+  /** A link in a folder that others may write, to `victim`. */
+  function plant(kind: 'file' | 'folder', name = 'link'): { readonly link: string; readonly victim: string } {
+    const [link, victim] = [at(name), at('victim')];
     if (kind === 'file') writeFileSync(victim, 'precious', { mode: 0o600 });
     else mkdirSync(victim);
     symlinkSync(victim, link);
@@ -95,7 +96,7 @@ describe('a link of another user is refused, and what it leads to stays as it is
     const { link, victim } = plant('file');
     await expect(act(link)).rejects.toThrow(OTHERS_LINK);
     expect(readFileSync(victim, 'utf8')).toBe('precious');
-    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(isLink(link)).toBe(true);
   });
 
   it.each(WRITERS)('as a folder of %s', async (_what, act) => {
@@ -121,14 +122,11 @@ describe('a link of another user is refused, and what it leads to stays as it is
   });
 
   it('as a rotated access log', async () => {
-    const { link, victim } = plant('file');
+    const { link, victim } = plant('file', 'access.log.1');
     writeFileSync(at('access.log'), 'line\n');
-    symlinkSync(victim, at('access.log.1'));
-    giveToOther(at('access.log.1'));
     await expect(shiftFiles(at('access.log'), 1)).rejects.toThrow('is not a regular file');
-    expect(lstatSync(at('access.log.1')).isSymbolicLink()).toBe(true);
+    expect(isLink(link)).toBe(true);
     expect(readFileSync(victim, 'utf8')).toBe('precious');
-    expect(existsSync(link)).toBe(true);
   });
 
   it('in `check`, which names the key', async () => {
@@ -158,11 +156,8 @@ describe('a file of another user stays', () => {
     writeFileSync(at('state'), '', { mode: 0o644 });
     giveToOther(at('state'));
     const why = expect.stringMatching(/^it belongs to uid \d+/);
-    expect(await loadState(NO_STATE, at('state'), new ManualClock())).toMatchObject({
-      kind: 'foreign',
-      message: why,
-      isFile: false,
-    });
+    const refused = { kind: 'foreign', message: why, isFile: false };
+    expect(await loadState(NO_STATE, at('state'), new ManualClock())).toMatchObject(refused);
   });
 
   it('as a thread dump beside our own', async () => {
@@ -201,7 +196,7 @@ describe("the user's own link is followed, and stays a link", () => {
       if (hasTarget) writeFileSync(target, '', { mode: 0o640 });
       const file = link(`elsewhere/target-${hasTarget}`, name);
       await act(file);
-      expect(lstatSync(file).isSymbolicLink()).toBe(true);
+      expect(isLink(file)).toBe(true);
       expect(readFileSync(target, 'utf8')).toBe(content);
     }
     expect(readdirSync(at('elsewhere')).sort()).toEqual(['target-false', 'target-true']);
@@ -211,27 +206,27 @@ describe("the user's own link is followed, and stays a link", () => {
     await writeReport(link('elsewhere/report.json'));
     expect(readFileSync(path.join(at('elsewhere'), 'report.json'), 'utf8')).toBe('{}\n');
     await expect(writeReport(at('link'))).rejects.toThrow('already exists');
-    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);
+    expect(isLink(at('link'))).toBe(true);
   });
 
   it('the folder of thread dumps', async () => {
     await dumpInto(link('elsewhere'));
     expect(readdirSync(at('elsewhere'))).toEqual([expect.stringMatching(/^threads-/)]);
-    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);
+    expect(isLink(at('link'))).toBe(true);
   });
 
   it('a refused state file is set aside beside itself', async () => {
     const file = link('elsewhere/state');
     writeFileSync(path.join(at('elsewhere'), 'state'), 'nonsense');
     expect(await setAside(file, 'foreign')).toMatch(/elsewhere\/state\.refused-foreign$/);
-    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(isLink(file)).toBe(true);
     expect(readdirSync(at('elsewhere'))).toEqual(['state.refused-foreign']);
   });
 
   it('an access log that is rotated', async () => {
     const file = link('elsewhere/access.log');
     expect(await rotated(file)).toMatchObject({ failures: 0, rotations: 2 });
-    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(isLink(file)).toBe(true);
     expect(readdirSync(at('elsewhere')).sort()).toEqual(['access.log', 'access.log.1', 'access.log.2']);
   });
 
@@ -243,6 +238,6 @@ describe("the user's own link is followed, and stays a link", () => {
     const file = link('..data/users', 'users');
     await putAccessLine(file, LINE, () => undefined);
     expect(readFileSync(path.join(at('..2026'), 'users'), 'utf8')).toBe(`${LINE}\n`);
-    expect([lstatSync(file).isSymbolicLink(), lstatSync(at('..data')).isSymbolicLink()]).toEqual([true, true]);
+    expect([isLink(file), isLink(at('..data'))]).toEqual([true, true]);
   });
 });

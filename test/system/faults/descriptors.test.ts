@@ -19,9 +19,8 @@ let sidecar: SidecarProcess;
 const sockets: net.Socket[] = [];
 
 beforeEach(async () => {
-  upstream = await startApplication((_request, response) => response.end('fine'));
+  upstream = await startApplication((_request, response) => response.end('fine'), defer);
   upstream.server.keepAliveTimeout = 60_000;
-  defer(() => upstream.close());
 });
 
 async function start(command: readonly string[] = []): Promise<void> {
@@ -62,74 +61,70 @@ function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-describe('a process with a low limit of open files', () => {
-  it('accepts as many clients as it has descriptors for, refuses the others, and still answers its monitoring port', async () => {
-    const openFiles = 128;
-    const connections = connectionsFor(openFiles);
-    await start(['prlimit', `--nofile=${openFiles}:${openFiles}`]);
-    const warning = sidecar.logs.find(({ openFiles: told }) => told !== undefined);
-    expect(warning).toMatchObject({ level: 'warn', openFiles, connections, needed: 20_000 });
-    for (let count = 0; count < connections; count += 1) expect(await knock()).toBe(200);
-    expect(await knock()).toBe(0);
-    const monitor = agent();
-    const full = await samples(monitor);
-    expect(full.get('d2_sidecar_connections')).toBe(connections);
-    expect(full.get('d2_sidecar_connections_refused_total')).toBe(1);
-    expect(full.get('d2_sidecar_descriptor_shortages_total')).toBe(0);
-    for (const socket of sockets.splice(0)) socket.destroy();
-    await expect.poll(() => knock()).toBe(200);
-  });
+it('a process with a low limit of open files accepts as many clients as it has descriptors for, refuses the others, and still answers its monitoring port', async () => {
+  const openFiles = 128;
+  const connections = connectionsFor(openFiles);
+  await start(['prlimit', `--nofile=${openFiles}:${openFiles}`]);
+  const warning = sidecar.logs.find(({ openFiles: told }) => told !== undefined);
+  expect(warning).toMatchObject({ level: 'warn', openFiles, connections, needed: 20_000 });
+  for (let count = 0; count < connections; count += 1) expect(await knock()).toBe(200);
+  expect(await knock()).toBe(0);
+  const monitor = agent();
+  const full = await samples(monitor);
+  expect(full.get('d2_sidecar_connections')).toBe(connections);
+  expect(full.get('d2_sidecar_connections_refused_total')).toBe(1);
+  expect(full.get('d2_sidecar_descriptor_shortages_total')).toBe(0);
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await expect.poll(() => knock()).toBe(200);
 });
 
-describe('a process without a free file descriptor', () => {
-  it('answers 503 on open connections, idles, logs it, and recovers once descriptors are free', async () => {
-    await start();
-    const [monitor, served, fresh] = [agent(), agent(), agent()];
-    expect((await samples(monitor)).get('d2_sidecar_exchanges_open')).toBe(0);
-    // One with a connection to the upstream, and one without.
-    expect(await post(served)).toMatchObject({ status: 200 });
-    const idle = net.connect(portOf(sidecar.listen), '127.0.0.1');
-    defer(() => idle.destroy());
-    await expect.poll(async () => (await samples(monitor)).get('d2_sidecar_connections')).toBe(2);
-    fresh.createConnection = () => idle;
+it('a process without a free file descriptor answers 503 on open connections, idles, logs it, and recovers once descriptors are free', async () => {
+  await start();
+  const [monitor, served, fresh] = [agent(), agent(), agent()];
+  expect((await samples(monitor)).get('d2_sidecar_exchanges_open')).toBe(0);
+  // One with a connection to the upstream, and one without.
+  expect(await post(served)).toMatchObject({ status: 200 });
+  const idle = net.connect(portOf(sidecar.listen), '127.0.0.1');
+  defer(() => idle.destroy());
+  await expect.poll(async () => (await samples(monitor)).get('d2_sidecar_connections')).toBe(2);
+  fresh.createConnection = () => idle;
 
-    let failed = 0;
-    setLimit(sidecar.pid, lowestLimit(sidecar.pid));
-    try {
-      // Some descriptors may have been returned since.
-      let answered = 0;
-      for (let status = await knock(); status !== 0; status = await knock()) {
-        if (status === 503) answered += 1;
-      }
-      expect(await post(served)).toMatchObject({ status: 200, body: 'fine' });
-      const refused = await post(fresh);
-      expect(refused.status).toBe(503);
-      expect(JSON.parse(refused.body)).toMatchObject({
-        ...{ status: 503, error: 'connection_limit_reached', code: 'D2S_ERR_UPSTREAM_RESOURCES' },
-      });
-      failed = answered + 1;
-      const shortages = async () => (await samples(monitor)).get('d2_sidecar_descriptor_shortages_total') ?? 0;
-      await expect.poll(shortages, { timeout: 5_000 }).toBeGreaterThan(0);
-      const [beganMs, beganCpuMs] = [performance.now(), cpuMs(sidecar.pid)];
-      const before = await shortages();
-      await expect.poll(shortages, { interval: 250, timeout: 10_000 }).toBeGreaterThan(before + 1);
-      // The process must not spin meanwhile, despite new connections.
-      expect(await knock()).toBe(0);
-      // The upstream was not called.
-      expect((await samples(monitor)).get('d2_upstream_reachable')).toBe(1);
-      expect(cpuMs(sidecar.pid) - beganCpuMs).toBeLessThan((performance.now() - beganMs) * 0.5);
-    } finally {
-      setLimit(sidecar.pid, 1_000);
+  let failed = 0;
+  setLimit(sidecar.pid, lowestLimit(sidecar.pid));
+  try {
+    // Some descriptors may have been returned since.
+    let answered = 0;
+    for (let status = await knock(); status !== 0; status = await knock()) {
+      if (status === 503) answered += 1;
     }
-    expect(await post(agent())).toMatchObject({ status: 200 });
-    const told = await samples(monitor);
-    expect(told.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_RESOURCES"}')).toBe(failed);
-    expect(told.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(failed);
-    await expect.poll(() => sidecar.logs.filter(({ shortages }) => shortages !== undefined)).toHaveLength(2);
-    expect(sidecar.logs.filter(({ code }) => code === 'EMFILE')).toHaveLength(1);
-    expect(sidecar.logs.find(({ reason }) => reason === 'EMFILE')).toMatchObject({
-      code: 'D2S_ERR_UPSTREAM_RESOURCES',
+    expect(await post(served)).toMatchObject({ status: 200, body: 'fine' });
+    const refused = await post(fresh);
+    expect(refused.status).toBe(503);
+    expect(JSON.parse(refused.body)).toMatchObject({
+      ...{ status: 503, error: 'connection_limit_reached', code: 'D2S_ERR_UPSTREAM_RESOURCES' },
     });
+    failed = answered + 1;
+    const shortages = async () => (await samples(monitor)).get('d2_sidecar_descriptor_shortages_total') ?? 0;
+    await expect.poll(shortages, { timeout: 5_000 }).toBeGreaterThan(0);
+    const [beganMs, beganCpuMs] = [performance.now(), cpuMs(sidecar.pid)];
+    const before = await shortages();
+    await expect.poll(shortages, { interval: 250, timeout: 10_000 }).toBeGreaterThan(before + 1);
+    // The process must not spin meanwhile, despite new connections.
+    expect(await knock()).toBe(0);
+    // The upstream was not called.
+    expect((await samples(monitor)).get('d2_upstream_reachable')).toBe(1);
+    expect(cpuMs(sidecar.pid) - beganCpuMs).toBeLessThan((performance.now() - beganMs) * 0.5);
+  } finally {
+    setLimit(sidecar.pid, 1_000);
+  }
+  expect(await post(agent())).toMatchObject({ status: 200 });
+  const told = await samples(monitor);
+  expect(told.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_RESOURCES"}')).toBe(failed);
+  expect(told.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(failed);
+  await expect.poll(() => sidecar.logs.filter(({ shortages }) => shortages !== undefined)).toHaveLength(2);
+  expect(sidecar.logs.filter(({ code }) => code === 'EMFILE')).toHaveLength(1);
+  expect(sidecar.logs.find(({ reason }) => reason === 'EMFILE')).toMatchObject({
+    code: 'D2S_ERR_UPSTREAM_RESOURCES',
   });
 });
 

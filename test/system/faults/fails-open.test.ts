@@ -19,6 +19,7 @@ const TIMEOUT_MS = 60_000;
 const fromServer = (text: string) => `\x81${String.fromCharCode(text.length)}${text}`;
 const fromClient = (text: string) => `\x81${String.fromCharCode(0x80 + text.length)}\0\0\0\0${text}`;
 
+const three = (make: (n: number) => object) => [1, 2, 3].map(make);
 const json = (value: unknown) => JSON.stringify(value);
 const CONNECT = json([{ channel: '/meta/connect', clientId: 'c1', connectionType: 'websocket' }]);
 const PUSHED = fromServer(json([{ channel: '/d2/object/H.A', data: 1 }]));
@@ -37,22 +38,16 @@ const cometCases: readonly DataPathCase[] = [
     statuses: [200, 200, 200, 200],
     upstream: answeringWith((_request, index) => {
       const channel = ['/meta/handshake', '/meta/subscribe', '/meta/connect', '/service/d2/rpc'][index] ?? '';
-      const pushed = [1, 2, 3].map((count) => ({ channel: `/d2/object/H.${count}`, data: { value: count } }));
+      const pushed = three((value) => ({ channel: `/d2/object/H.${value}`, data: { value } }));
       const own = { channel, clientId: 'c1', id: String(index), ...(ANSWERS[channel] as object | undefined), data: {} };
       return responseWith(json([own, ...pushed]), '200 OK', 'Content-Type: application/json');
     }),
     client: asking(
       bayeux([{ channel: '/meta/handshake', version: '1.0', id: '0', ext: { authentication: { user: 'u' } } }]),
-      bayeux(
-        [1, 2, 3].map((count) => ({
-          channel: '/meta/subscribe',
-          clientId: 'c1',
-          subscription: `/d2/object/H.${count}`,
-        })),
-      ),
+      bayeux(three((n) => ({ channel: '/meta/subscribe', clientId: 'c1', subscription: `/d2/object/H.${n}` }))),
       bayeux([{ channel: '/meta/connect', clientId: 'c1', id: '2' }]),
       bayeux(
-        [1, 2, 3].map((id) => ({
+        three((id) => ({
           channel: '/service/d2/rpc',
           clientId: 'c1',
           id,
@@ -95,14 +90,8 @@ function narrow(base: Config): Partial<Config> {
     metrics: { ...base.metrics, maxNames: { rpc: 1, sba: 1, object: 1 }, maxNamesPerSession: 1 },
     sessions: { ...base.sessions, max: 1 },
     comet: {
-      ...base.comet,
-      ...{
-        path: 'live',
-        maxBodyBytes: 64,
-        maxInflatedBytes: 64,
-        maxSubscriptions: 1,
-        maxPendingCalls: 1,
-      },
+      ...{ ...base.comet, path: 'live', maxBodyBytes: 64, maxInflatedBytes: 64 },
+      ...{ maxSubscriptions: 1, maxPendingCalls: 1 },
     },
     jvm: { ...base.jvm, source: 'hsperfdata', pid: 4_000_000, intervalMs: 10 },
   };
@@ -188,7 +177,6 @@ describe('the sidecar', () => {
 async function fill(port: number): Promise<void> {
   const subject = (user: string, target: string): DataPathCase => ({
     name: user,
-    statuses: [200],
     sidecarOnly: 'only the sidecar has tables',
     upstream: answeringWith(() => responseWith('fine', '200 OK')),
     client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),

@@ -14,9 +14,8 @@ export { atHeads };
 export interface FaultOptions {
   /** Undefined: the port is closed. */
   readonly script?: Serve | undefined;
-  readonly secure?: { readonly authority: Pair; readonly own: Pair } | undefined;
-  /** The upstream should speak TLS, but does not. */
-  readonly isPlainDespiteTls?: boolean | undefined;
+  /** The upstream should speak TLS. Without a certificate of its own it does not. */
+  readonly secure?: { readonly authority: Pair; readonly own: Pair | undefined } | undefined;
   readonly config?: ((base: Config) => Partial<Config>) | undefined;
   readonly clock?: Clock;
 }
@@ -24,19 +23,15 @@ export interface FaultOptions {
 export type FaultStand = Awaited<ReturnType<typeof startFaultStand>>;
 
 export async function startFaultStand(options: FaultOptions, defer: Defer = untilTestEnds) {
-  const { script, secure, isPlainDespiteTls, config, clock } = options;
-  const upstream = new RawUpstream(isPlainDespiteTls === true ? undefined : secure?.own);
+  const { script, secure, config, clock } = options;
+  const upstream = new RawUpstream(secure?.own);
   await upstream.comeUp(script);
   if (script === undefined) await upstream.goDown();
-  const stand = await startStand({
-    ...{ upstream, clock },
-    config: (base) => {
-      const own = { upstream: { ...base.upstream, tls: secure && upstreamTls(secure.authority) } };
-      return { ...own, ...config?.({ ...base, ...own }) };
-    },
-  });
-  defer(() => stand.close());
-  return stand;
+  const withTls = (base: Config) => {
+    const own = { upstream: { ...base.upstream, tls: secure && upstreamTls(secure.authority) } };
+    return { ...own, ...config?.({ ...base, ...own }) };
+  };
+  return await startStand({ upstream, clock, config: withTls }, defer);
 }
 
 export const GET = get('/smartWeb/x');

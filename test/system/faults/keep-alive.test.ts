@@ -1,15 +1,13 @@
 /** TCP keep-alive finds dead peers of held requests. Linux shows its timer in /proc/net/tcp. */
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import tls from 'node:tls';
-import { afterEach, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
 import { until } from '../../support/comet/until.ts';
-import { deferTo } from '../../support/deferred.ts';
-import { listening, portOf } from '../../support/net.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
+import { portOf } from '../../support/net.ts';
 import { startConfigured } from '../../support/sidecar-process.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
-
-const defer = deferTo(afterEach);
+import { useCertificates } from '../../support/tls/ends.ts';
+import { RawUpstream } from '../../support/wire/raw-upstream.ts';
 
 /** Timer of the connection, with its time: `02:` is that of keep-alive. */
 const KEEP_ALIVE_TIMER = /^02:/;
@@ -27,34 +25,26 @@ function isBetween(local: number, remote: number): (columns: readonly string[]) 
 }
 
 describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {
-  it.each([{ scheme: 'http' }, { scheme: 'https' }])(
-    'watches the client and the server of a held request: $scheme',
-    async ({ scheme }) => {
-      let upstreamPort = 0;
-      const onConnection = (socket: net.Socket) => {
-        socket.on('error', () => undefined).once('data', () => (upstreamPort = socket.remotePort ?? 0));
-      };
-      const certificates = new CertificateFolder();
-      defer(() => certificates.remove());
-      const authority = certificates.authority();
-      const server =
-        scheme === 'http'
-          ? net.createServer(onConnection)
-          : tls.createServer(pemOf(certificates.signed(authority, { name: 'd2' })), onConnection);
-      const serverPort = await listening(server);
-      defer(() => server.close());
-      const sidecar = await startConfigured(defer, `${scheme}://127.0.0.1:${serverPort}/smartWeb`, {
-        upstream: scheme === 'http' ? {} : { tls: { caFile: authority.certFile } },
-        // The relay looks at its connections four times within this time.
-        timeouts: { idle: '2s' },
-      });
-      const listenPort = portOf(sidecar.listen);
-      const client = net.connect(listenPort, '127.0.0.1');
-      defer(() => client.destroy());
-      client.write('GET /smartWeb/held HTTP/1.1\r\nHost: d2\r\n\r\n');
-      await until('the server has the request', () => upstreamPort !== 0);
-      await until('the client is watched', () => isWatched(listenPort, client.localPort ?? 0));
-      await until('the server is watched', () => isWatched(upstreamPort, serverPort));
-    },
-  );
+  const certificates = useCertificates();
+  const authority = certificates.authority();
+
+  it.each(['http', 'https'])('watches the client and the server of a held request: %s', async (scheme) => {
+    const isSecure = scheme === 'https';
+    const server = new RawUpstream(isSecure ? certificates.signed(authority, { name: 'd2' }) : undefined);
+    let upstreamPort = 0;
+    await server.comeUp((socket) => socket.once('data', () => (upstreamPort = socket.remotePort ?? 0)));
+    untilTestEnds(() => server.goDown());
+    const sidecar = await startConfigured(untilTestEnds, `${scheme}://127.0.0.1:${server.port}/smartWeb`, {
+      upstream: isSecure ? { tls: { caFile: authority.certFile } } : {},
+      // The relay looks at its connections four times within this time.
+      timeouts: { idle: '2s' },
+    });
+    const listenPort = portOf(sidecar.listen);
+    const client = net.connect(listenPort, '127.0.0.1');
+    untilTestEnds(() => client.destroy());
+    client.write('GET /smartWeb/held HTTP/1.1\r\nHost: d2\r\n\r\n');
+    await until('the server has the request', () => upstreamPort !== 0);
+    await until('the client is watched', () => isWatched(listenPort, client.localPort ?? 0));
+    await until('the server is watched', () => isWatched(upstreamPort, server.port));
+  });
 });

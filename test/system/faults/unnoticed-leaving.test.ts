@@ -115,20 +115,18 @@ const socket = net.connect(port, '127.0.0.1', () => {
 });
 `;
 
-describe('a client that resets before it is accepted', () => {
-  it('is not served: its address is unknown', async () => {
-    harness = await startFaultStand({ script: sound });
-    const { port } = harness;
-    const gate = new Int32Array(new SharedArrayBuffer(4));
-    const worker = new Worker(LEAVES_UNSWITCHING, { eval: true, workerData: { port, request: GET, gate } });
-    expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');
-    await once(worker, 'exit');
-    // The next client in the backlog is served.
-    const client = harness.client(GET);
-    await client.until('fine');
-    const samples = await harness.samples();
-    expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
-    expect(harness.upstreams.length).toBe(1);
-    expect(harness.sidecar.reporter.open).toBe(0);
-  });
+it('a client that resets before it is accepted is not served: its address is unknown', async () => {
+  harness = await startFaultStand({ script: sound });
+  const { port } = harness;
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(LEAVES_UNSWITCHING, { eval: true, workerData: { port, request: GET, gate } });
+  expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');
+  await once(worker, 'exit');
+  // The next client in the backlog is served.
+  const client = harness.client(GET);
+  await client.until('fine');
+  const samples = await harness.samples();
+  expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
+  expect(harness.upstreams.length).toBe(1);
+  expect(harness.sidecar.reporter.open).toBe(0);
 });

@@ -114,26 +114,23 @@ it('log lines to a closed descriptor are lost and counted', () => {
   expect(output.lostLines).toBe(1);
 });
 
-describe('a logger', () => {
-  it('counts lost lines, and logs how many once lines can be written again', async () => {
-    const reader = new SlowReader();
-    const logger = createLogger('info', new LogOutput(pipeDescriptor(), () => reader));
-    const note = 'n'.repeat(2_000);
-    for (let count = 0; count < 1_000; count += 1) logger.info(note);
-    const lost = logger.lostLines ?? 0;
-    expect(lost).toBeGreaterThan(400);
-    reader.readAll();
-    await expect.poll(() => reader.writableLength).toBe(0);
-    logger.info('back');
-    const parsed = () => reader.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    await expect.poll(() => parsed().at(-1)?.msg).toBe('back');
-    expect(parsed().at(-2)).toMatchObject({ level: 'warn', lost, name: 'd2-sidecar' });
-    expect(logger.lostLines).toBe(lost);
-  });
+it('a logger counts lost lines, and logs how many once lines can be written again', async () => {
+  const reader = new SlowReader();
+  const logger = createLogger('info', new LogOutput(pipeDescriptor(), () => reader));
+  const note = 'n'.repeat(2_000);
+  for (let count = 0; count < 1_000; count += 1) logger.info(note);
+  const lost = logger.lostLines ?? 0;
+  expect(lost).toBeGreaterThan(400);
+  reader.readAll();
+  await expect.poll(() => reader.writableLength).toBe(0);
+  logger.info('back');
+  const parsed = () => reader.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  await expect.poll(() => parsed().at(-1)?.msg).toBe('back');
+  expect(parsed().at(-2)).toMatchObject({ level: 'warn', lost, name: 'd2-sidecar' });
+  expect(logger.lostLines).toBe(lost);
 });
 
-const upstream = await startApplication((_request, response) => response.end('fine'));
-afterAll(() => upstream.close());
+const upstream = await startApplication((_request, response) => response.end('fine'), deferTo(afterAll));
 
 type Started = Awaited<ReturnType<typeof start>>;
 

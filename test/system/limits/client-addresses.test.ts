@@ -53,182 +53,178 @@ function call(...fields: readonly string[]): string {
   return get('/smartWeb/api/rest/v0/d2/object/H.Level', ...fields);
 }
 
-for (const mode of MODES) {
-  describe(`the client that a trusted proxy names (${mode.name})`, () => {
-    it('is the one in X-Forwarded-For, for each request of the connection', async () => {
-      const stand = await start(mode, 'x-forwarded-for');
-      const peer = await stand.connect();
-      for (const [address, ...fields] of [
+describe.each(MODES)('the client that a trusted proxy names ($name)', (mode) => {
+  it.each([
+    [
+      'x-forwarded-for',
+      [
         ['203.0.113.7', 'X-Forwarded-For: 6.6.6.6, 203.0.113.7, 10.0.0.2'],
         ['203.0.113.8', 'x-forwarded-for: 6.6.6.6', 'X-Forwarded-For: 203.0.113.8'],
         ['2001:db8::7', 'X-Forwarded-For: [2001:db8::7]:80'],
         ['127.0.0.1', 'X-Forwarded-For: unknown'],
         ['127.0.0.1', 'Forwarded: for=203.0.113.9'],
-      ]) {
-        expect(await addressFor(stand, peer, ...fields)).toBe(address);
-      }
-      expect(stand.upstream.received).toMatch(
-        /x-forwarded-for: .*203\.0\.113\.7, 10\.0\.0\.2(?:\r\nx-forwarded-for: |, )127\.0\.0\.1/i,
-      );
-    });
-
-    it('is the one in Forwarded', async () => {
-      const stand = await start(mode, 'forwarded');
-      const peer = await stand.connect();
-      const field = 'Forwarded: for=6.6.6.6, for="203.0.113.7:80";proto=https';
-      expect(await addressFor(stand, peer, field)).toBe('203.0.113.7');
-      expect(await addressFor(stand, peer, 'X-Forwarded-For: 203.0.113.9')).toBe('127.0.0.1');
-    });
-
-    it('is the one in the PROXY header, and it goes on to the server', async () => {
-      const stand = await start(mode, 'proxy-protocol');
-      const [first, second] = [await stand.connect('127.0.0.1', V1), await stand.connect('127.0.0.1', V2)];
-      expect(await addressFor(stand, first, 'X-Forwarded-For: 6.6.6.6')).toBe('203.0.113.7');
-      expect(await addressFor(stand, first)).toBe('203.0.113.7');
-      expect(await addressFor(stand, second)).toBe('203.0.113.8');
-      expect(stand.upstream.received).toMatch(/x-forwarded-for: (?:6\.6\.6\.6, )?203\.0\.113\.7\r/i);
-      expect(stand.upstream.received).toMatch(/x-forwarded-for: 203\.0\.113\.8\r/i);
-      expect(stand.upstream.received).not.toContain('127.0.0.1');
-      const local = await stand.connect('127.0.0.1', LOCAL);
-      expect(await addressFor(stand, local)).toBe('127.0.0.1');
-      expect(await stand.sample('d2_sidecar_connections_accepted_total')).toBe(3);
-    });
-
-    it.each([
-      ['x-forwarded-for', 'X-Forwarded-For: 203.0.113.7'],
-      ['forwarded', 'Forwarded: for=203.0.113.7'],
-      ['proxy-protocol', 'X-Forwarded-For: 203.0.113.7'],
-    ] as const)('is ignored when a peer that is not trusted names it (%s)', async (kind, field) => {
-      const stand = await start(mode, kind);
-      expect(await addressFor(stand, await stand.connect('127.0.0.2'), field)).toBe('127.0.0.2');
-    });
-
-    it('has the connections of its own counted by a PROXY header, and none by a field', async () => {
-      const limited = ({ limits }: Config) => ({ limits: { ...limits, connectionsPerAddress: 1 } });
-      const byHeader = await start(mode, 'proxy-protocol', limited);
-      const first = await byHeader.connect('127.0.0.1', V1);
-      expect((await first.ask(call())).status).toBe(200);
-      const other = await byHeader.connect('127.0.0.1', V2);
-      expect((await other.ask(call())).status).toBe(200);
-      await (await byHeader.connect('127.0.0.1', V1)).ended();
-      expect(await byHeader.hits('limits.connectionsPerAddress')).toBe(1);
-      const byField = await start(mode, 'x-forwarded-for', limited);
-      for (let count = 0; count < 3; count += 1) {
-        expect((await (await byField.connect()).ask(call('X-Forwarded-For: 203.0.113.7'))).status).toBe(200);
-      }
-      expect(await byField.hits('limits.connectionsPerAddress')).toBe(0);
-    });
-
-    it('reaches no path of rest.deny on loopback, named or not, and the log says so once', async () => {
-      const denying = ({ rest }: Config) => ({ rest: { ...rest, deny: ['/manager'] } });
-      const unnamed: Readonly<Record<string, readonly (readonly string[])[]>> = {
-        'x-forwarded-for': [
-          [],
-          ...['127.0.0.1', '203.0.113.7', '::1', 'unknown', '', ',', 'a.example', '127.0.0.1:x'].map(xff),
-        ],
-        forwarded: [
-          [],
-          xff('203.0.113.7'),
-          ...['for=unknown', 'for=_hidden', 'proto=https', 'for=', ';'].map(forwarded),
-        ],
-      };
-      for (const [kind, requests] of Object.entries(unnamed)) {
-        const stand = await start(mode, kind as Listen['clientAddress'], denying);
-        const peer = await stand.connect();
-        for (const fields of requests) {
-          expect((await peer.ask(get('/manager', ...fields))).status, fields[0]).toBe(403);
-        }
-        const logged = stand.logged.filter(({ message }) => message?.includes('named no client'));
-        expect(logged).toHaveLength(1);
-        expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
-      }
-      const stand = await start(mode, 'proxy-protocol', denying);
-      for (const header of [V1, LOCAL, UNIX, Buffer.from('PROXY UNKNOWN\r\n'), UNKNOWN_V1]) {
-        expect((await (await stand.connect('127.0.0.1', header)).ask(get('/manager'))).status).toBe(403);
-      }
-      expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
-      expect(stand.upstream.received.match(/^GET \/manager/gm)).toHaveLength(1);
-    });
-
-    const refused = (stand: LimitStand, reason: string) =>
-      stand.sample(`d2_sidecar_proxy_headers_refused_total{reason="${reason}"}`);
-
-    it('has to be in a good PROXY header: the connection is closed without one, and counted', async () => {
-      const stand = await start(mode, 'proxy-protocol');
-      for (const first of [call(), 'PROXY TCP4 a b 1 2\r\n']) {
-        const peer = await stand.connect('127.0.0.1', Buffer.from(first));
-        await peer.ended();
-        expect(peer.received).toBe('');
-      }
-      expect(await refused(stand, 'missing')).toBe(1);
-      expect(await refused(stand, 'broken')).toBe(1);
-      expect(stand.upstream.received).toBe('');
-    });
-
-    it.skipIf(mode.isSecure)('need not be named by a load balancer that connects and leaves', async () => {
-      const stand = await start(mode, 'proxy-protocol');
-      const peer = await stand.connect();
-      peer.socket.end();
-      await peer.ended();
-      expect(await refused(stand, 'missing')).toBe(0);
-    });
-
-    it.each([
-      ['that stops', 11],
-      ['that comes byte by byte', 1],
-    ])('has to be named within timeouts.head, by a header %s', async (_, atOnce) => {
-      const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 100 } }));
-      const peer = stand.client();
-      // Of 107 bytes it would be broken.
-      const header = [...`PROXY TCP4 ${'1'.repeat(100)}`];
-      peer.send(header.splice(0, atOnce).join(''));
-      const drip = setInterval(() => peer.send(atOnce === 1 ? header.splice(0, 1).join('') : ''), 10);
-      await peer.ended();
-      clearInterval(drip);
-      expect(await refused(stand, 'late')).toBe(1);
-      expect(await stand.hits('timeouts.head')).toBe(1);
-    });
-
-    const refusal = mode.isSecure ? 'the handshake fails' : '400';
-    it.each(['x-forwarded-for', 'proxy-protocol'] as const)(
-      `cannot be named by a PROXY header where none is expected: ${refusal} (%s)`,
-      async (kind) => {
-        const stand = await start(mode, kind);
-        const from = kind === 'proxy-protocol' ? '127.0.0.2' : '127.0.0.1';
-        for (const header of [V1, V2]) {
-          const first = mode.isSecure ? header : Buffer.concat([header, Buffer.from(call())]);
-          const peer = await stand.connect(from, first);
-          if (mode.isSecure) expect(peer.received).toBe('');
-          else expect((await peer.response()).status).toBe(400);
-          await peer.ended();
-        }
-        expect(stand.upstream.connections).toEqual([]);
-      },
-    );
-
-    it.each([
-      ['once after an hour', [], [0, 1, 1]],
-      ['never with trustedProxies', ['127.0.0.1'], [0, 0, 0]],
-    ])('may have a proxy that is not listed: the log says so %s', async (_, trustedProxies, counts) => {
-      const clock = new ManualClock();
-      const config = ({ listen }: Config) => ({ listen: { ...listen, trustedProxies } });
-      const stand = await startLimitStand(mode, config, { clock });
-      const ask = async () => (await stand.connect()).ask(call('X-Forwarded-For: 10.0.0.2'));
-      await ask();
-      for (const count of counts) {
-        clock.advanceS(59 * 60);
-        await ask();
-        expect(stand.logged.filter(({ message }) => message?.includes('listen.trustedProxies'))).toHaveLength(count);
-      }
-    });
-
-    it('is read anew after a reload, on new connections', async () => {
-      const stand = await start(mode, 'x-forwarded-for');
-      const field = 'X-Forwarded-For: 203.0.113.7';
-      expect(await addressFor(stand, await stand.connect(), field)).toBe('203.0.113.7');
-      const listen = { ...running.listen, trustedProxies: [] };
-      (await stand.sidecar.prepareReload({ ...running, listen }))();
-      expect(await addressFor(stand, await stand.connect(), field)).toBe('127.0.0.1');
-    });
+      ],
+      /x-forwarded-for: .*203\.0\.113\.7, 10\.0\.0\.2(?:\r\nx-forwarded-for: |, )127\.0\.0\.1/i,
+    ],
+    [
+      'forwarded',
+      [
+        ['203.0.113.7', 'Forwarded: for=6.6.6.6, for="203.0.113.7:80";proto=https'],
+        ['127.0.0.1', 'X-Forwarded-For: 203.0.113.9'],
+      ],
+      /forwarded: for=6\.6\.6\.6/i,
+    ],
+  ] as const)('is the one in %s, for each request of the connection', async (kind, requests, passedOn) => {
+    const stand = await start(mode, kind);
+    const peer = await stand.connect();
+    for (const [address, ...fields] of requests) expect(await addressFor(stand, peer, ...fields)).toBe(address);
+    expect(stand.upstream.received).toMatch(passedOn);
   });
-}
+
+  it('is the one in the PROXY header, and it goes on to the server', async () => {
+    const stand = await start(mode, 'proxy-protocol');
+    const [first, second] = [await stand.connect('127.0.0.1', V1), await stand.connect('127.0.0.1', V2)];
+    expect(await addressFor(stand, first, 'X-Forwarded-For: 6.6.6.6')).toBe('203.0.113.7');
+    expect(await addressFor(stand, first)).toBe('203.0.113.7');
+    expect(await addressFor(stand, second)).toBe('203.0.113.8');
+    expect(stand.upstream.received).toMatch(/x-forwarded-for: (?:6\.6\.6\.6, )?203\.0\.113\.7\r/i);
+    expect(stand.upstream.received).toMatch(/x-forwarded-for: 203\.0\.113\.8\r/i);
+    expect(stand.upstream.received).not.toContain('127.0.0.1');
+    const local = await stand.connect('127.0.0.1', LOCAL);
+    expect(await addressFor(stand, local)).toBe('127.0.0.1');
+    expect(await stand.sample('d2_sidecar_connections_accepted_total')).toBe(3);
+  });
+
+  it.each(['x-forwarded-for', 'forwarded', 'proxy-protocol'] as const)(
+    'is ignored when a peer that is not trusted names it (%s)',
+    async (kind) => {
+      const stand = await start(mode, kind);
+      const fields = ['X-Forwarded-For: 203.0.113.7', 'Forwarded: for=203.0.113.7'];
+      expect(await addressFor(stand, await stand.connect('127.0.0.2'), ...fields)).toBe('127.0.0.2');
+    },
+  );
+
+  it('has the connections of its own counted by a PROXY header, and none by a field', async () => {
+    const limited = ({ limits }: Config) => ({ limits: { ...limits, connectionsPerAddress: 1 } });
+    const byHeader = await start(mode, 'proxy-protocol', limited);
+    const first = await byHeader.connect('127.0.0.1', V1);
+    expect((await first.ask(call())).status).toBe(200);
+    const other = await byHeader.connect('127.0.0.1', V2);
+    expect((await other.ask(call())).status).toBe(200);
+    await (await byHeader.connect('127.0.0.1', V1)).ended();
+    expect(await byHeader.hits('limits.connectionsPerAddress')).toBe(1);
+    const byField = await start(mode, 'x-forwarded-for', limited);
+    for (let count = 0; count < 3; count += 1) {
+      expect((await (await byField.connect()).ask(call('X-Forwarded-For: 203.0.113.7'))).status).toBe(200);
+    }
+    expect(await byField.hits('limits.connectionsPerAddress')).toBe(0);
+  });
+
+  it('reaches no path of rest.deny on loopback, named or not, and the log says so once', async () => {
+    const denying = ({ rest }: Config) => ({ rest: { ...rest, deny: ['/manager'] } });
+    const unnamed: Readonly<Record<string, readonly (readonly string[])[]>> = {
+      'x-forwarded-for': [
+        [],
+        ...['127.0.0.1', '203.0.113.7', '::1', 'unknown', '', ',', 'a.example', '127.0.0.1:x'].map(xff),
+      ],
+      forwarded: [[], xff('203.0.113.7'), ...['for=unknown', 'for=_hidden', 'proto=https', 'for=', ';'].map(forwarded)],
+    };
+    for (const [kind, requests] of Object.entries(unnamed)) {
+      const stand = await start(mode, kind as Listen['clientAddress'], denying);
+      const peer = await stand.connect();
+      for (const fields of requests) {
+        expect((await peer.ask(get('/manager', ...fields))).status, fields[0]).toBe(403);
+      }
+      const logged = stand.logged.filter(({ message }) => message?.includes('named no client'));
+      expect(logged).toHaveLength(1);
+      expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
+    }
+    const stand = await start(mode, 'proxy-protocol', denying);
+    for (const header of [V1, LOCAL, UNIX, Buffer.from('PROXY UNKNOWN\r\n'), UNKNOWN_V1]) {
+      expect((await (await stand.connect('127.0.0.1', header)).ask(get('/manager'))).status).toBe(403);
+    }
+    expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
+    expect(stand.upstream.received.match(/^GET \/manager/gm)).toHaveLength(1);
+  });
+
+  const refused = (stand: LimitStand, reason: string) =>
+    stand.sample(`d2_sidecar_proxy_headers_refused_total{reason="${reason}"}`);
+
+  it('has to be in a good PROXY header: the connection is closed without one, and counted', async () => {
+    const stand = await start(mode, 'proxy-protocol');
+    for (const first of [call(), 'PROXY TCP4 a b 1 2\r\n']) {
+      const peer = await stand.connect('127.0.0.1', Buffer.from(first));
+      await peer.ended();
+      expect(peer.received).toBe('');
+    }
+    expect(await refused(stand, 'missing')).toBe(1);
+    expect(await refused(stand, 'broken')).toBe(1);
+    expect(stand.upstream.received).toBe('');
+  });
+
+  it.skipIf(mode.isSecure)('need not be named by a load balancer that connects and leaves', async () => {
+    const stand = await start(mode, 'proxy-protocol');
+    const peer = await stand.connect();
+    peer.socket.end();
+    await peer.ended();
+    expect(await refused(stand, 'missing')).toBe(0);
+  });
+
+  it.each([
+    ['that stops', 11],
+    ['that comes byte by byte', 1],
+  ])('has to be named within timeouts.head, by a header %s', async (_, atOnce) => {
+    const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 100 } }));
+    const peer = stand.client();
+    // Of 107 bytes it would be broken.
+    const header = [...`PROXY TCP4 ${'1'.repeat(100)}`];
+    peer.send(header.splice(0, atOnce).join(''));
+    const drip = setInterval(() => peer.send(atOnce === 1 ? header.splice(0, 1).join('') : ''), 10);
+    await peer.ended();
+    clearInterval(drip);
+    expect(await refused(stand, 'late')).toBe(1);
+    expect(await stand.hits('timeouts.head')).toBe(1);
+  });
+
+  const refusal = mode.isSecure ? 'the handshake fails' : '400';
+  it.each(['x-forwarded-for', 'proxy-protocol'] as const)(
+    `cannot be named by a PROXY header where none is expected: ${refusal} (%s)`,
+    async (kind) => {
+      const stand = await start(mode, kind);
+      const from = kind === 'proxy-protocol' ? '127.0.0.2' : '127.0.0.1';
+      for (const header of [V1, V2]) {
+        const first = mode.isSecure ? header : Buffer.concat([header, Buffer.from(call())]);
+        const peer = await stand.connect(from, first);
+        if (mode.isSecure) expect(peer.received).toBe('');
+        else expect((await peer.response()).status).toBe(400);
+        await peer.ended();
+      }
+      expect(stand.upstream.connections).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['once after an hour', [], [0, 1, 1]],
+    ['never with trustedProxies', ['127.0.0.1'], [0, 0, 0]],
+  ])('may have a proxy that is not listed: the log says so %s', async (_, trustedProxies, counts) => {
+    const clock = new ManualClock();
+    const config = ({ listen }: Config) => ({ listen: { ...listen, trustedProxies } });
+    const stand = await startLimitStand(mode, config, { clock });
+    const ask = async () => (await stand.connect()).ask(call('X-Forwarded-For: 10.0.0.2'));
+    await ask();
+    for (const count of counts) {
+      clock.advanceS(59 * 60);
+      await ask();
+      expect(stand.logged.filter(({ message }) => message?.includes('listen.trustedProxies'))).toHaveLength(count);
+    }
+  });
+
+  it('is read anew after a reload, on new connections', async () => {
+    const stand = await start(mode, 'x-forwarded-for');
+    const field = 'X-Forwarded-For: 203.0.113.7';
+    expect(await addressFor(stand, await stand.connect(), field)).toBe('203.0.113.7');
+    const listen = { ...running.listen, trustedProxies: [] };
+    (await stand.sidecar.prepareReload({ ...running, listen }))();
+    expect(await addressFor(stand, await stand.connect(), field)).toBe('127.0.0.1');
+  });
+});

@@ -8,18 +8,16 @@ import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/ends.ts';
 import { Peer, type Response } from '../../support/wire/peer.ts';
+import { turns } from '../../support/wire/split-writer.ts';
 import { atHeads, OK, type StandOptions, startStand } from '../../support/wire/stand.ts';
 import { SWITCHING } from '../faults/fault-stand.ts';
 
-export interface Mode {
-  readonly name: string;
-  readonly isSecure: boolean;
-}
+export type Mode = (typeof ALL_MODES)[number];
 
-const ALL_MODES: readonly Mode[] = [
+const ALL_MODES = [
   { name: 'plain', isSecure: false },
   { name: 'TLS', isSecure: true },
-];
+] as const;
 export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 1);
 
 export type { Response };
@@ -33,7 +31,6 @@ export class Upstream {
   /** It does not leave when the client's side has ended. */
   staysHalfOpen = false;
   #held: (() => void)[] = [];
-  #arrived: (() => void) | undefined;
 
   readonly onConnection = (socket: net.Socket): void => {
     this.connections.push(socket);
@@ -49,11 +46,7 @@ export class Upstream {
   }
 
   async holding(count: number): Promise<void> {
-    while (this.#held.length < count) {
-      await new Promise<void>((resolve) => {
-        this.#arrived = resolve;
-      });
-    }
+    while (this.#held.length < count) await turns(1);
   }
 
   /** Answers the one that is held for the longest time. */
@@ -70,10 +63,8 @@ export class Upstream {
       this.lastAnswered = socket;
       socket.write(OK);
     };
-    if (/^\w+ \S*\/hold/.test(head)) {
-      this.#held.push(send);
-      this.#arrived?.();
-    } else send();
+    if (/^\w+ \S*\/hold/.test(head)) this.#held.push(send);
+    else send();
   }
 }
 
@@ -90,27 +81,20 @@ export async function startLimitStand(
   const authority = isSecure ? certificates.authority() : undefined;
   const own = authority && listenerTls(certificates.signed(authority, { name: 'localhost' }));
   const upstream = new Upstream();
-  const stand = await startStand({
-    onConnection: onConnection ?? upstream.onConnection,
-    clock,
-    config: (base) => {
-      const listen = { ...base.listen, tls: own };
-      return { listen, ...config({ ...base, listen }) };
-    },
-  });
-  const peers: Peer[] = [];
-  untilTestEnds(async () => {
-    for (const { socket } of peers) socket.destroy();
-    await stand.close();
-  });
+  const withTls = (base: Config) => {
+    const listen = { ...base.listen, tls: own };
+    return { listen, ...config({ ...base, listen }) };
+  };
+  const options = { onConnection: onConnection ?? upstream.onConnection, clock, config: withTls };
+  const stand = await startStand(options, untilTestEnds);
   const sample = async (name: string) => (await stand.samples()).get(name);
   return {
     ...{ ...stand, upstream, sample },
     /** Resolves when the connection stands, with TLS when its handshake is over or has failed. `first` is sent before TLS. */
     connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
-      const peer = new Peer(await connectFrom(localAddress, stand.port, first, authority));
-      peers.push(peer);
-      return peer;
+      const socket = await connectFrom(localAddress, stand.port, first, authority);
+      untilTestEnds(() => socket.destroy());
+      return new Peer(socket);
     },
     hits: async (key: string) => (await sample(`d2_sidecar_limit_hits_total{limit="${key}"}`)) ?? -1,
     kept: async (kind: 'requests' | 'ahead' | 'stalled') =>

@@ -2,7 +2,8 @@
 import type net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { type LimitStand, MODES, type RawPeer, startLimitStand } from './limit-stand.ts';
+import { SWITCHING } from '../faults/fault-stand.ts';
+import { get, type LimitStand, MODES, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 const KEY = 'limits.memoryBytes';
 const MEBIBYTE = 1024 * 1024;
@@ -13,20 +14,19 @@ const memoryOf =
 const ANSWER_BYTES = 16 * MEBIBYTE;
 const SHARE_BYTES = 2 * MEBIBYTE;
 const WAIT = { timeout: 10_000 };
-const GET = 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n';
+const GET = get('/large');
 const UPLOAD = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${ANSWER_BYTES}\r\n\r\n${'b'.repeat(ANSWER_BYTES)}`;
-const UPGRADE = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+const UPGRADE = get('/ws', 'Connection: Upgrade', 'Upgrade: websocket');
 
 const upstreams: net.Socket[] = [];
 
 /** Answers each GET with 16 MiB, accepts each upgrade and then sends without end, and reads no body. */
 function onConnection(socket: net.Socket): void {
   upstreams.push(socket);
-  socket.on('error', () => undefined);
   socket.once('data', (bytes: Buffer) => {
     const text = bytes.toString('latin1');
     if (/^upgrade:/im.test(text)) {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+      socket.write(SWITCHING);
       socket.write(Buffer.alloc(ANSWER_BYTES, 'w'));
     } else if (text.startsWith('GET')) {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${ANSWER_BYTES}\r\n\r\n`);

@@ -3,17 +3,14 @@
  * one connection, a WebSocket's included. The server here answers with the number of the connection.
  */
 import { once } from 'node:events';
-import net from 'node:net';
-import tls from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type net from 'node:net';
+import { describe, expect, it } from 'vitest';
 import type { RequestFault } from '../../../src/protocol/http1/request-head.ts';
-import { deferTo } from '../../support/deferred.ts';
-import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
-import { upstreamTls } from '../../support/tls/ends.ts';
+import { useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
-import { startStand } from '../../support/wire/stand.ts';
-import { UPGRADE as WEBSOCKET } from './stand.ts';
+import type { Serve } from '../../support/wire/raw-upstream.ts';
+import { reset, startFaultStand } from '../faults/fault-stand.ts';
+import { SWITCHING, UPGRADE as WEBSOCKET } from './stand.ts';
 
 const HOST = 'Host: plant.example\r\n';
 const RELAYED = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
@@ -40,59 +37,39 @@ const REFUSED: Readonly<Record<RequestFault, string>> = {
   'body-overhead': `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(20_000)}`,
 };
 
-const REFUSALS = /^d2_sidecar_requests_refused_total\{fault="(.*)"\}$/;
+const REFUSED_TOTAL = 'd2_sidecar_requests_refused_total';
+const folder = useCertificates();
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'localhost' });
 
-const defer = deferTo(afterEach);
-const folder = new CertificateFolder();
-afterAll(() => folder.remove());
+/** The server answers, and says in an upgraded connection, the number of the connection. */
+async function serve(socket: net.Socket, nth: number): Promise<void> {
+  const number = `<${nth}>`;
+  const peer = new Peer(socket);
+  for (;;) {
+    const head = await peer.head();
+    if (/^upgrade: websocket/im.test(head)) {
+      peer.send(`${SWITCHING}${number}`);
+      return;
+    }
+    if (/gzip, chunked/.test(head)) await peer.take('0\r\n\r\n');
+    peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${number.length}\r\n\r\n${number}`);
+  }
+}
 
-/** The server, whose upgraded connections say their number as well; and a function that connects a client. */
 async function start(isSecure = false) {
-  const sockets: net.Socket[] = [];
-  const serve = (socket: net.Socket) => {
-    const number = `<${sockets.push(socket)}>`;
-    const peer = new Peer(socket);
-    const answer = async () => {
-      for (;;) {
-        const head = await peer.head();
-        if (/^upgrade: websocket/im.test(head)) {
-          peer.send(`HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n${number}`);
-          return;
-        }
-        if (/gzip, chunked/.test(head)) await peer.take('0\r\n\r\n');
-        peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${number.length}\r\n\r\n${number}`);
-      }
-    };
+  const script: Serve = (socket, nth) => {
+    socket.on('end', () => socket.end());
     // It ends with the connection.
-    answer().catch(() => undefined);
+    serve(socket, nth).catch(() => undefined);
   };
-  const authority = isSecure ? folder.authority() : undefined;
-  const server = authority
-    ? tls.createServer(pemOf(folder.signed(authority, { name: 'localhost' })), serve)
-    : net.createServer(serve);
-  /** The TCP connections; with TLS, `sockets` are those on top of them. */
-  const below: net.Socket[] = [];
-  server.on('connection', (socket: net.Socket) => below.push(socket));
-  const upstreamPort = await listening(server);
-  defer(() => server.close());
-  defer(() => sockets.map((socket) => socket.destroy()));
-  const stand = await startStand({
-    upstreamPort,
-    config: (base) => ({
-      upstream: { ...base.upstream, tls: authority && upstreamTls(authority, { serverName: 'localhost' }) },
-    }),
+  const { upstreams, client, samples } = await startFaultStand({
+    script,
+    secure: isSecure ? { authority, own } : undefined,
   });
-  defer(() => stand.close());
-  /** E.g. `{ framing: 1 }` after one refusal. */
-  const refusals = async () => {
-    const samples = [...(await stand.samples())];
-    return Object.fromEntries(
-      samples
-        .flatMap(([key, count]) => (count > 0 ? [[REFUSALS.exec(key)?.[1], count]] : []))
-        .filter(([reason]) => reason !== undefined),
-    );
-  };
-  return { sockets, below, connect: () => stand.client(), refusals };
+  const refusals = async () =>
+    [...(await samples())].filter(([name, count]) => name.startsWith(REFUSED_TOTAL) && count > 0);
+  return { sockets: upstreams, connect: () => client(), refusals };
 }
 
 /** The number of the connection that the server answers on. */
@@ -109,7 +86,7 @@ describe('a client’s connection', () => {
       const client = connect();
       for (const each of [RELAYED, request]) expect(await numberOf(client, each)).toBe('2');
       if (request !== WEBSOCKET) expect(await numberOf(client, RELAYED)).toBe('2');
-      expect(await refusals()).toEqual({});
+      expect(await refusals()).toEqual([]);
       expect(sockets).toHaveLength(2);
       client.socket.destroy();
       await once(sockets[1] as net.Socket, 'close');
@@ -129,7 +106,7 @@ describe('a client’s connection', () => {
     client.send(request);
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 [45]\d\d /);
-    expect(await refusals()).toEqual({ [fault]: 1 });
+    expect(await refusals()).toEqual([[`${REFUSED_TOTAL}{fault="${fault}"}`, 1]]);
     expect(await numberOf(connect(), RELAYED)).not.toBe('1');
   });
 
@@ -159,12 +136,13 @@ describe.each([
   ['with TLS to the server', [WEBSOCKET], true],
 ] as const)('a WebSocket (%s)', (_how, requests, isSecure) => {
   it.each(['server', 'client'])('that the %s resets is reset on the other side', async (side) => {
-    const { sockets, below, connect } = await start(isSecure);
+    const { sockets, connect } = await start(isSecure);
     const client = connect();
     for (const each of requests) await numberOf(client, each);
-    const [from, to] = side === 'server' ? [below[0], client.socket] : [client.socket, sockets[0]];
-    const reset = once(to as net.Socket, 'error');
-    from?.resetAndDestroy();
-    expect((await reset)[0]).toMatchObject({ code: 'ECONNRESET' });
+    const server = sockets[0] as net.Socket;
+    const [from, to] = side === 'server' ? [server, client.socket] : [client.socket, server];
+    const failed = once(to, 'error');
+    reset(from);
+    expect((await failed)[0]).toMatchObject({ code: 'ECONNRESET' });
   });
 });

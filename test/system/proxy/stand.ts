@@ -4,14 +4,15 @@ import type { Clock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import type { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
-import type { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
-import type { Dispatcher } from '../../../src/proxy/listener/dispatcher.ts';
 import type { WebSockets } from '../../../src/proxy/websocket/web-sockets.ts';
+import type { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
 import { Peer, type PeerScript, playPeer } from '../../support/wire/peer.ts';
+import { turns } from '../../support/wire/split-writer.ts';
+import { OK } from '../../support/wire/stand.ts';
 
+export { OK };
 export const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
-export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 export const UPGRADE =
   'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
 export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
@@ -34,14 +35,10 @@ class ProxyStand {
   ended: { readonly exchange: Exchange; readonly ending: Ending }[] = [];
   #stand!: ObservedStand;
   #failure: unknown;
-  #wakeUps: (() => void)[] = [];
 
   async start({ upstream = [], observer, forwarded = 'off', ...options }: StandOptions = {}): Promise<void> {
     [this.upstreams, this.ended, this.#failure] = [[], [], undefined];
-    const onEnd = (exchange: Exchange, ending: Ending) => {
-      this.ended.push({ exchange, ending });
-      this.#wake();
-    };
+    const onEnd = (exchange: Exchange, ending: Ending) => void this.ended.push({ exchange, ending });
     const config = (base: Config): Partial<Config> => ({
       forwarded,
       limits: { ...base.limits, headBytes: 16_384, ...options.limits },
@@ -52,20 +49,16 @@ class ProxyStand {
     this.#stand = await startObserved({ ...options, config, onConnection }, observing);
   }
 
-  get dispatcher(): Dispatcher {
-    return this.#stand.sidecar.dispatcher;
+  get sidecar(): Sidecar {
+    return this.#stand.sidecar;
   }
 
   get webSockets(): WebSockets {
-    return this.dispatcher.webSockets;
-  }
-
-  get reporter(): ExchangeReporter {
-    return this.#stand.sidecar.reporter;
+    return this.sidecar.dispatcher.webSockets;
   }
 
   get memory(): MemoryBudget {
-    return this.#stand.sidecar.recorder.memory;
+    return this.sidecar.recorder.memory;
   }
 
   /** A client of its own connection; `text` is its first bytes. */
@@ -82,21 +75,26 @@ class ProxyStand {
 
   /** The newest upstream connection, once `pattern` has come on it. */
   async asked(pattern: string | RegExp = '\r\n\r\n'): Promise<Peer> {
-    while (this.upstreams.length === 0) await this.#woken();
+    while (this.upstreams.length === 0) await turns(1);
     const upstream = this.upstreams.at(-1) as Peer;
     await upstream.until(pattern);
     return upstream;
   }
 
+  /** Starts; a client that has sent `text`, and the upstream's connection, to which a head of it has come. */
+  async begin(text: string, options?: StandOptions): Promise<[client: Peer, upstream: Peer]> {
+    await this.start(options);
+    return [this.client(text), await this.asked()];
+  }
+
   /** Until that many exchanges have ended; how each did. */
   async endings(count: number): Promise<readonly Ending['kind'][]> {
-    while (this.ended.length < count) await this.#woken();
+    while (this.ended.length < count) await turns(1);
     return this.ended.map(({ ending }) => ending.kind);
   }
 
-  /** Until no connection is left. Its sockets close a moment after their peers have seen their end. */
-  async allClosed(): Promise<void> {
-    while (this.dispatcher.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
+  allClosed(): Promise<void> {
+    return this.#stand.allClosed();
   }
 
   /** Ends everything; throws what an upstream's script threw. */
@@ -105,18 +103,9 @@ class ProxyStand {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #woken(): Promise<void> {
-    return new Promise((resolve) => this.#wakeUps.push(resolve));
-  }
-
-  #wake(): void {
-    for (const wake of this.#wakeUps.splice(0)) wake();
-  }
-
   #onUpstreamConnection(socket: net.Socket, script: PeerScript): void {
     const peer = new Peer(socket);
     this.upstreams.push(peer);
-    this.#wake();
     playPeer(script, peer).catch((failure: unknown) => {
       // A script that still waits when its connection ends has nothing to complain about.
       if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;

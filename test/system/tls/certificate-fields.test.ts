@@ -1,13 +1,14 @@
 /** `forwarded.clientCertificate`: what the server learns of a client's certificate, and that no client can write it. */
 import http from 'node:http';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { connected, listenerTls } from '../../support/tls/ends.ts';
-import { type Stand, startStand } from '../../support/wire/stand.ts';
+import { type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { connected, listenerTls, useCertificates } from '../../support/tls/ends.ts';
+import { type Stand, type StandOptions, startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const clientAuthority = folder.authority('authority of clients');
 const own = folder.signed(authority, { name: 'plant' });
@@ -54,21 +55,18 @@ upstream.on('upgrade', (request, socket) => {
 const upstreamPort = await listening(upstream);
 let stand: Stand;
 
-afterEach(async () => {
-  await stand.close();
+beforeEach(() => {
   seen = [];
 });
-afterAll(() => {
-  upstream.close();
-  folder.remove();
-});
+afterAll(() => upstream.close());
 
 async function start(clientCertificate: Config['clientCertificate']): Promise<void> {
   const clients = { clientCaFile: clientAuthority.certFile, clientAuth: 'request' } as const;
-  stand = await startStand({
-    upstreamPort,
-    config: ({ listen }) => ({ listen: { ...listen, tls: listenerTls(own, clients) }, clientCertificate }),
+  const config: StandOptions['config'] = ({ listen }) => ({
+    listen: { ...listen, tls: listenerTls(own, clients) },
+    clientCertificate,
   });
+  stand = await startStand({ upstreamPort, config }, untilTestEnds);
 }
 
 const connect = (as?: Pair) => connected(stand.port, authority, as && pemOf(as));
@@ -102,28 +100,17 @@ describe('the fields about a certificate', () => {
     });
   });
 
-  it.each([
-    ['an absolute-form target', 'GET http://plant/a HTTP/1.1', CLOSE],
-    ['HTTP/1.0', 'GET /a HTTP/1.0', CLOSE],
-    ['an upgrade', 'GET /a HTTP/1.1', UPGRADE],
-  ])('a client cannot write the fields in a request with %s', async (_what, line, end) => {
+  it.each<[string, string, string, Pair | undefined]>([
+    ['in a request with an absolute-form target', 'GET http://plant/a HTTP/1.1', CLOSE, undefined],
+    ['in a request with HTTP/1.0', 'GET /a HTTP/1.0', CLOSE, undefined],
+    ['in a request with an upgrade', 'GET /a HTTP/1.1', UPGRADE, undefined],
+    ['with a certificate of another authority', 'GET /a HTTP/1.1', CLOSE, stranger],
+  ])('a client cannot write the fields %s', async (_what, line, end, as) => {
     await start('tomcat');
-    expect(await ask(FORGED_TOMCAT, undefined, line, end)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
-    await stand.close();
+    expect(await ask(FORGED_TOMCAT, as, line, end)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
     await start('rfc9440');
-    expect(await ask(FORGED_RFC9440, undefined, line, end)).toEqual({});
+    expect(await ask(FORGED_RFC9440, as, line, end)).toEqual({});
     expect(await ask(FORGED_RFC9440, ann, line, end)).toEqual({ 'client-cert': `:${base64}:` });
-  });
-
-  it.each([
-    ['no certificate', undefined],
-    ['one of another authority', stranger],
-  ])('a client with %s brings none, whatever it writes', async (_what, as) => {
-    await start('tomcat');
-    expect(await ask(FORGED_TOMCAT, as)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
-    await stand.close();
-    await start('rfc9440');
-    expect(await ask(FORGED_RFC9440, as)).toEqual({});
   });
 });
 

@@ -1,37 +1,33 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { resetConnection } from '../../../src/tls/connection-end.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
+import { pemOf } from '../../support/tls/certificates.ts';
+import { useCertificates } from '../../support/tls/ends.ts';
 
-let server: net.Server;
-let peer: net.Socket;
 let socket: net.Socket;
 
-const folder = new CertificateFolder();
-afterAll(() => folder.remove());
+const folder = useCertificates();
 
-/** `socket` is one that we dialled, to `peer`, which reads nothing. */
+/** `socket` is one that we dialled, to a peer that reads nothing. */
 async function connect(isSecure: boolean): Promise<void> {
   const options = { allowHalfOpen: true, pauseOnConnect: !isSecure };
   const pem = isSecure ? pemOf(folder.authority()) : undefined;
-  server = pem ? tls.createServer({ ...options, ...pem }) : net.createServer(options);
+  const server = pem ? tls.createServer({ ...options, ...pem }) : net.createServer(options);
   const to = { port: await listening(server), host: '127.0.0.1', allowHalfOpen: true };
   const accepted = once(server, isSecure ? 'secureConnection' : 'connection');
   socket = isSecure ? tls.connect({ ...to, rejectUnauthorized: false }) : net.connect(to);
   socket.on('error', () => undefined);
   await once(socket, isSecure ? 'secureConnect' : 'connect');
-  [peer] = (await accepted) as [net.Socket];
+  const [peer] = (await accepted) as [net.Socket];
   // Made by the reset.
   peer.on('error', () => undefined);
+  untilTestEnds(() => peer.destroy());
+  untilTestEnds(() => server.close());
 }
-
-afterEach(() => {
-  peer.destroy();
-  server.close();
-});
 
 describe.each([false, true])('reset of a connection (TLS: %s)', (isSecure) => {
   it('does not wait for unread data', async () => {

@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
+import { deferTo, untilTestEnds } from '../../support/deferred.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
-import { listening } from '../../support/net.ts';
-import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { connected, get, listenerTls } from '../../support/tls/ends.ts';
+import { startApplication } from '../../support/net.ts';
+import { type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { connected, get, listenerTls, useCertificates } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { type Stand, startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const clientAuthority = folder.authority('authority of clients');
 const own = folder.signed(authority, { name: 'plant' });
@@ -25,26 +25,16 @@ const UNVERIFIED: readonly [string, () => Pair | undefined, string][] = [
   ['that has expired', () => client('ann', '', { days: -1 }), 'it has expired'],
   ['that is for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
 ];
-const upstream = http.createServer(({ headers }, response) => {
+const upstream = await startApplication(({ headers }, response) => {
   response.end(JSON.stringify({ proto: headers['x-forwarded-proto'] }));
-});
-const upstreamPort = await listening(upstream);
+}, deferTo(afterAll));
 let stand: Stand;
-
-afterEach(() => stand.close());
-
-afterAll(() => {
-  upstream.close();
-  folder.remove();
-});
 
 type Setup = (base: Config) => Partial<Config>;
 
 async function start(...setups: readonly Setup[]): Promise<void> {
-  stand = await startStand({
-    upstreamPort,
-    config: (base) => Object.assign({}, ...setups.map((setup) => setup(base))),
-  });
+  const config: Setup = (base) => Object.assign({}, ...setups.map((setup) => setup(base)));
+  stand = await startStand({ upstreamPort: upstream.port, config }, untilTestEnds);
 }
 
 const listen =

@@ -2,14 +2,11 @@
 import type tls from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CIPHERS } from '../../../src/tls/policy.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
-import { connected, listenerTls } from '../../support/tls/ends.ts';
+import { connected, listenerTls, useCertificates } from '../../support/tls/ends.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
-afterAll(() => folder.remove());
-
 const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
 const OURS = CIPHERS.filter((name) => !name.startsWith('TLS_'));
 const OLD = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: ALL } as const;
@@ -27,9 +24,8 @@ describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) =
   });
   afterAll(() => stand.close());
 
-  it.each(['port', 'monitorPort'] as const)(
-    'the %s speaks only http/1.1, and does not renegotiate',
-    async (listener) => {
+  describe.each(['port', 'monitorPort'] as const)('the %s', (listener) => {
+    it('speaks only http/1.1, and does not renegotiate', async () => {
       const socket = await connected(stand[listener], authority, { ALPNProtocols: ['h2', 'http/1.1'] });
       expect(socket.alpnProtocol).toBe('http/1.1');
       socket.destroy();
@@ -42,10 +38,8 @@ describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) =
       });
       expect(error).not.toBeNull();
       old.destroy();
-    },
-  );
+    });
 
-  describe.each(['port', 'monitorPort'] as const)('the %s', (listener) => {
     it.each(REFUSED)('refuses %s', async (_, offer, alert) => {
       await expect(connected(stand[listener], authority, offer)).rejects.toThrow(alert);
     });

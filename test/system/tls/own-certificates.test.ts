@@ -1,36 +1,28 @@
-import { afterAll, afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { formatTop } from '../../../src/cli/top.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { ManualClock } from '../../support/clock.ts';
-import { CertificateFolder, type Wanted } from '../../support/tls/certificates.ts';
-import { get, listenerTls, upstreamTls } from '../../support/tls/ends.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
+import type { Wanted } from '../../support/tls/certificates.ts';
+import { get, listenerTls, upstreamTls, useCertificates } from '../../support/tls/ends.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
-import { type Stand, startStand } from '../../support/wire/stand.ts';
+import { type StandOptions, startStand } from '../../support/wire/stand.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const signed = (wanted: Partial<Wanted>) => folder.signed(authority, { name: 'plant', ...wanted });
 
-let stand: Stand | undefined;
-
-afterEach(async () => {
-  await stand?.close();
-  stand = undefined;
-});
-
-afterAll(() => folder.remove());
+const start = (config: NonNullable<StandOptions['config']>) => startStand({ config }, untilTestEnds);
 
 it('certificates that expire soon are in the log, in /live, on the page’s data and in top, by section', async () => {
   const [soon, later, client] = [signed({ days: 13 }), signed({ days: 30 }), signed({ days: 2, usage: 'clientAuth' })];
-  stand = await startStand({
-    config: ({ listen, monitor, upstream }) => ({
-      listen: { ...listen, tls: listenerTls(soon) },
-      monitor: { ...monitor, tls: listenerTls(later) },
-      upstream: { ...upstream, tls: upstreamTls(authority, client) },
-    }),
-  });
+  const stand = await start(({ listen, monitor, upstream }) => ({
+    listen: { ...listen, tls: listenerTls(soon) },
+    monitor: { ...monitor, tls: listenerTls(later) },
+    upstream: { ...upstream, tls: upstreamTls(authority, client) },
+  }));
   const warnings = stand.logged.filter(({ level }) => level === 'warn').map(({ details }) => details);
   expect(warnings).toEqual([
     expect.stringMatching(/^listen\.tls\.certFile: \S+: it expires in 12 days, on \d{4}-\d\d-\d\d$/),
@@ -56,14 +48,11 @@ it.each([
   'a certificate for clients that %s is the verdict; that of the monitoring port is not',
   async (_what, wanted, text) => {
     const tls = listenerTls(signed(wanted));
-    const start = (config: 'listen' | 'monitor') =>
-      startStand({ config: (base) => ({ [config]: { ...base[config], tls } }) });
-    stand = await start('listen');
-    const verdict = stand.sidecar.verdicts.of('smartWeb');
+    const verdictWith = async (port: 'listen' | 'monitor') =>
+      (await start((base) => ({ [port]: { ...base[port], tls } }))).sidecar.verdicts.of('smartWeb');
+    const verdict = await verdictWith('listen');
     expect(verdict).toMatchObject({ code: 'own-certificate', subject: 'sidecar', text: expect.stringContaining(text) });
-    await stand.close();
-    stand = await start('monitor');
-    expect(stand.sidecar.verdicts.of('smartWeb').code).toBe('quiet');
+    expect((await verdictWith('monitor')).code).toBe('quiet');
   },
 );
 

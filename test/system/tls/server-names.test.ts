@@ -12,11 +12,11 @@ import { createHostCheck } from '../../../src/monitor/guard.ts';
 import { UpstreamTls } from '../../../src/proxy/upstream/upstream-tls.ts';
 import { certificateName, indicatedName } from '../../../src/tls/policy.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
-import { upstreamTls } from '../../support/tls/ends.ts';
+import { pemOf } from '../../support/tls/certificates.ts';
+import { upstreamTls, useCertificates } from '../../support/tls/ends.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant.example', alternatives: 'DNS:plant.example,IP:127.0.0.1' });
 /** What each handshake indicated; false without a name. */
@@ -46,7 +46,6 @@ beforeEach(() => {
 afterAll(() => {
   lookup.mockRestore();
   server.close();
-  folder.remove();
 });
 
 async function dialUpstream(host: string, serverName?: string): Promise<void> {

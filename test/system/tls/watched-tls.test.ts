@@ -1,19 +1,24 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { createServer } from 'node:tls';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { type Authorities, createAuthoritiesReader } from '../../../src/tls/authorities.ts';
+import { ListenerTls } from '../../../src/tls/listener-tls.ts';
+import { createStandIn, WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
+import { listening } from '../../support/net.ts';
 import { expectPolls } from '../../support/polls.ts';
-import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { connected, useCertificates } from '../../support/tls/ends.ts';
 import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
 
-const folder = new CertificateFolder();
+const folder = useCertificates();
 const authority = folder.authority();
 const first = folder.signed(authority, { name: 'first' });
 const second = folder.signed(authority, { name: 'second' });
 const [FIRST, SECOND] = [textOf(first.certFile), textOf(second.certFile)];
-
-afterAll(() => folder.remove());
 
 /** Copies of `first` that a test may change. */
 let pair: Pair;
@@ -145,4 +150,73 @@ describe('other certificate files', () => {
     (await watched.prepareReload(named(copyOf(first))))();
     expect([given, watched.material.options.cert, watched.numbers.replaced, logged]).toEqual([[], FIRST, 0, []]);
   });
+});
+
+describe('a stand-in certificate', () => {
+  it('is self-signed, valid now, and new with its own key each time', async () => {
+    const { cert, key } = await createStandIn(systemClock);
+    const parsed = new X509Certificate(cert);
+    expect(parsed.subject).toBe('CN=d2-sidecar without its certificate');
+    expect(parsed.issuer).toBe(parsed.subject);
+    expect(parsed.verify(parsed.publicKey)).toBe(true);
+    expect(parsed.checkPrivateKey(createPrivateKey(key))).toBe(true);
+    expect(Date.parse(parsed.validFrom)).toBeLessThan(systemClock.epochMs());
+    expect(Date.parse(parsed.validTo)).toBeGreaterThan(systemClock.epochMs());
+    expect(new X509Certificate((await createStandIn(systemClock)).cert).serialNumber).not.toBe(parsed.serialNumber);
+  });
+
+  it('trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
+    const { logger, logged } = recordingLogger();
+    const keyFile = path.join(folder.folder, 'key');
+    const config = { certFile: first.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
+    const tls = await ListenerTls.open('monitor.tls', config, { clock: systemClock, logger }, WatchedTls.openOrStandIn);
+    const { cert, ca } = tls.serverOptions(1_000);
+    expect(ca).toBe(cert);
+    const reason = `monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`;
+    expect(tls.files.trouble?.message).toBe(reason);
+    expect(tls.numbers).toMatchObject({ notAfterEpochMs: undefined, unusable: 1, replaced: 0 });
+    for (let look = 0; look < 3; look += 1) await tls.files.poll();
+    const details = { section: 'monitor.tls', code: 'D2S_ERR_TLS_FILE', reason };
+    expect(logged).toEqual([expect.objectContaining({ level: 'error', details })]);
+    folder.file('key', 'no key');
+    await tls.files.poll();
+    expect(tls.files.trouble?.code).toBe('D2S_ERR_CONFIG');
+    folder.file('key', textOf(first.keyFile));
+    await tls.files.poll();
+    expect(tls.files.trouble).toBeUndefined();
+    expect(tls.serverOptions(1_000).cert).toBe(textOf(first.certFile));
+    expect(tls.numbers).toMatchObject({ notAfterEpochMs: expect.any(Number), replaced: 1 });
+  });
+});
+
+it('a large bundle of authorities is read in steps, trusted to its last certificate, and parsed again only after a change', async () => {
+  const other = textOf(folder.authority('other authority').certFile);
+  const bundle = (last: string) => other.repeat(54) + last;
+  const file = folder.file('bundle.pem', bundle(textOf(authority.certFile)));
+  const readFile = createAuthoritiesReader({ key: 'otlp.caFile', file, createError: (message) => new Error(message) });
+  const read = async () => (await readFile()) as Authorities;
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    turning = setImmediate(count);
+  };
+  let turning = setImmediate(count);
+  const first = await read();
+  clearImmediate(turning);
+  // 55 certificates, ten in a step, once to read and once to trust them.
+  expect(turns).toBeGreaterThanOrEqual(10);
+  expect(await read()).toBe(first);
+
+  const server = createServer(pemOf(folder.signed(authority, { name: 'localhost' })), (socket) => socket.end());
+  const port = await listening(server);
+  untilTestEnds(() => server.close());
+  const connect = async (secureContext: typeof first.secureContext) =>
+    (await connected(port, authority, { servername: 'localhost', secureContext })).destroy();
+  await connect(first.secureContext);
+  writeFileSync(file, bundle(''));
+  const second = await read();
+  expect(second).not.toBe(first);
+  await expect(connect(second.secureContext)).rejects.toThrow('unable to verify');
+  writeFileSync(file, 'none');
+  await expect(read()).rejects.toThrow(`otlp.caFile: ${file} holds no certificate`);
 });

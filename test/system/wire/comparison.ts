@@ -1,9 +1,9 @@
 /** Plays cases through the sidecar: both ends see the same as without it. */
 import { expect } from 'vitest';
 import { someOf } from '../../support/effort.ts';
-import { ScriptedUpstream } from './ends.ts';
+import { ScriptedUpstream, type Split } from './ends.ts';
 import { type Exactness, type Observation, toComparable } from './observation.ts';
-import { CaseRunner, type DataPathCase, type Split } from './run-case.ts';
+import { CaseRunner, type DataPathCase } from './run-case.ts';
 
 /** Enough to use the waiting times. More are not quicker, and each takes longer: of 32 some met their deadline on a busy machine. */
 const AT_ONCE = 8;
@@ -30,9 +30,8 @@ export class Comparison {
   }
 
   /** What both ends see without a sidecar; played once for each case. */
-  directly(subject: DataPathCase, deadlineMs = subject.deadlineMs): Promise<Observation> {
-    const timed = { ...subject, ...(deadlineMs !== undefined && { deadlineMs }) };
-    const known = this.#direct.get(subject) ?? this.#runner.run(timed, this.upstream.port);
+  directly(subject: DataPathCase, deadlineMs?: number): Promise<Observation> {
+    const known = this.#direct.get(subject) ?? this.#runner.run(subject, this.upstream.port, {}, deadlineMs);
     this.#direct.set(subject, known);
     return known;
   }
@@ -43,9 +42,9 @@ export class Comparison {
     port: number,
     exactness: Exactness,
     runner = this.#runner,
-    deadlineMs = subject.deadlineMs,
+    deadlineMs?: number,
   ): Promise<Observation> {
-    const seen = await runner.run({ ...subject, ...(deadlineMs !== undefined && { deadlineMs }) }, port);
+    const seen = await runner.run(subject, port, {}, deadlineMs);
     expectFacts(subject, seen);
     if (subject.sidecarOnly === undefined) {
       expectSame(subject, seen, await this.directly(subject, deadlineMs), exactness);
@@ -83,12 +82,11 @@ export class Comparison {
       ...offsetsIn(upstream.join('')).map((request) => ({ request })),
       ...offsetsIn(client).map((response) => ({ response })),
     ];
-    // The others at once cost it time, on a busy machine more than the usual deadline.
-    const patient = { ...subject, deadlineMs: PATIENCE_MS };
     const played = someOf(splits, 7);
     await inParallel(played, async (split) => {
       try {
-        expectSame(subject, await runner.run(patient, port, split), unsplit, exactness);
+        // The others at once cost it time, on a busy machine more than the usual deadline.
+        expectSame(subject, await runner.run(subject, port, split, PATIENCE_MS), unsplit, exactness);
       } catch (cause) {
         throw new Error(`divided at ${JSON.stringify(split)}: ${String(cause)}`, { cause });
       }
@@ -111,7 +109,7 @@ function offsetsIn(text: string): number[] {
 
 /** As the case stands for itself: statuses and facts. */
 export function expectFacts(subject: DataPathCase, seen: Observation): void {
-  expect(seen.responses.map(({ startLine }) => Number(startLine.split(' ')[1]))).toEqual(subject.statuses);
+  expect(seen.responses.map(({ startLine }) => Number(startLine.split(' ')[1]))).toEqual(subject.statuses ?? [200]);
   subject.verify?.(seen);
 }
 

@@ -1,16 +1,23 @@
 /** Both ends of a run of a case: a client and an upstream that send exactly the bytes of their scripts. */
 
 import type { Server as HttpServer } from 'node:http';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { connect as connectSecure, createServer as createSecureServer } from 'node:tls';
+import { connect, type Socket } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
 import { resetConnection } from '../../../src/tls/connection-end.ts';
-import { listening } from '../../support/net.ts';
+import type { Pair } from '../../support/tls/certificates.ts';
+import { RawUpstream } from '../../support/wire/raw-upstream.ts';
 import { SplitWriter } from '../../support/wire/split-writer.ts';
 import { fieldOf, isInterim, type Message, MessageReader, methodOf, type ReaderOptions } from './message-reader.ts';
 import { playSteps, type Script } from './steps.ts';
 
 /** How a side's connection was ended by its peer, as far as it has been. */
 export type EndingSeen = 'open' | 'fin' | 'reset';
+
+/** Offset in all that the client or the upstream sends, at which it makes two segments. */
+export interface Split {
+  readonly request?: number;
+  readonly response?: number;
+}
 
 /** What both ends of one run of one case share: its token, what came to the upstream, and where to wait for it. */
 export class CaseRun {
@@ -20,23 +27,16 @@ export class CaseRun {
   readonly upstreamConnections: { readonly ending: EndingSeen; readonly raw: string; readonly tunnel: string }[] = [];
   /** What the ends saw that is not in a message, e.g. WebSocket messages; compared like the rest. */
   readonly notes: string[] = [];
-  /** Offset at which the client's or the upstream's bytes are sent in two segments. */
-  readonly splitRequestAt: number | undefined;
-  readonly splitResponseAt: number | undefined;
+  readonly split: Split;
   /** Resolves when what lies between the ends has taken up all that reached it. */
   readonly settle: () => Promise<void>;
   failure: unknown;
   readonly #waiters = new Set<() => void>();
 
-  constructor(
-    token: string,
-    split: { readonly request?: number; readonly response?: number },
-    settle: () => Promise<void>,
-  ) {
+  constructor(token: string, split: Split, settle: () => Promise<void>) {
     this.token = token;
+    this.split = split;
     this.settle = settle;
-    this.splitRequestAt = split.request;
-    this.splitResponseAt = split.response;
   }
 
   notify(): void {
@@ -127,7 +127,7 @@ export class RawClient extends CaseEnd {
   constructor(port: number, run: CaseRun, ca?: string) {
     // Half-open, so that a FIN from the other side does not end this one: each end is a line of the script.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    super(ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' }), run, run.splitRequestAt, {
+    super(ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' }), run, run.split.request, {
       kind: 'response',
       requestMethod: () => this.#methodToAnswer(),
       onProgress: () => run.notify(),
@@ -171,7 +171,7 @@ export class UpstreamConnection extends CaseEnd {
   #isDone = false;
 
   constructor(socket: Socket, run: CaseRun) {
-    super(socket, run, run.splitResponseAt, { kind: 'request', onProgress: () => this.#progressed() });
+    super(socket, run, run.split.response, { kind: 'request', onProgress: () => this.#progressed() });
     run.upstreamConnections.push(this);
   }
 
@@ -242,23 +242,27 @@ export class UpstreamConnection extends CaseEnd {
 
 /** One listening server for many runs: each connection follows the script of the run whose token its first request carries. */
 export class ScriptedUpstream {
-  readonly port: number;
-  readonly #server: Server;
+  readonly #server: RawUpstream;
   #tokens = 0;
   readonly #runs = new Map<string, { run: CaseRun; script: UpstreamScript; sockets: Socket[] }>();
-  readonly #sockets = new Set<Socket>();
 
-  private constructor(server: Server, port: number, isSecure: boolean) {
+  private constructor(server: RawUpstream) {
     this.#server = server;
-    this.port = port;
-    server.on(isSecure ? 'secureConnection' : 'connection', (socket) => this.#accept(socket));
   }
 
-  /** `own`: its certificate and key, to speak TLS. */
-  static async listen(own?: { readonly cert: string; readonly key: string }): Promise<ScriptedUpstream> {
-    const options = { allowHalfOpen: true, noDelay: true };
-    const server = own === undefined ? createServer(options) : createSecureServer({ ...options, ...own });
-    return new ScriptedUpstream(server, await listening(server), own !== undefined);
+  /** `own`: its certificate, to speak TLS. */
+  static async listen(own?: Pair): Promise<ScriptedUpstream> {
+    const scripted = new ScriptedUpstream(new RawUpstream(own));
+    await scripted.#server.comeUp((socket) => scripted.#accept(socket));
+    return scripted;
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  close(): Promise<void> {
+    return this.#server.goDown();
   }
 
   /** A token for one more run, as long as the placeholder `{case-token}`, so that offsets mean the same in every run. */
@@ -277,15 +281,7 @@ export class ScriptedUpstream {
     this.#runs.delete(run.token);
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-
   #accept(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.on('close', () => this.#sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
     let first = Buffer.alloc(0);
     let isTaken = false;
     const onFirst = (bytes: Buffer) => {

@@ -1,5 +1,6 @@
 /** What observers are told of exchanges: everything once and in order, of whole bodies and of broken ones, without changing a case. */
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Defer, deferTo, untilTestEnds } from '../../support/deferred.ts';
 import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases } from './cases/connections.ts';
@@ -95,16 +96,15 @@ function expectTunnel(one: ExchangeSeen, ends: Observation): void {
 const cases = dataPathCases.filter(({ name }) => !name.startsWith('back pressure'));
 
 const comparison = await Comparison.start();
-afterAll(() => comparison.close());
+const deferToEnd = deferTo(afterAll);
+deferToEnd(() => comparison.close());
 
-function startObserving(observer: RecordingObserver): Promise<ObservedStand> {
-  return startObserved({ upstreamPort: comparison.upstream.port }, observer);
-}
+const startObserving = (observer: RecordingObserver, defer: Defer) =>
+  startObserved({ upstreamPort: comparison.upstream.port }, observer, defer);
 
 describe('observers are told everything once and in order, and no case changes:', async () => {
   const observer = new RecordingObserver();
-  const stand = await startObserving(observer);
-  afterAll(() => stand.close());
+  const stand = await startObserving(observer, deferToEnd);
   const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
   let played = 0;
 
@@ -148,7 +148,7 @@ let observer: RecordingObserver;
 
 /** What was observed of the exchanges of one client, to whom both ends do what they will. */
 async function play(client: ClientScript, script: UpstreamScript): Promise<readonly ExchangeSeen[]> {
-  await new CaseRunner(comparison.upstream).run({ name: 'broken', statuses: [], upstream: script, client }, stand.port);
+  await new CaseRunner(comparison.upstream).run({ name: 'broken', upstream: script, client }, stand.port);
   await stand.allClosed();
   const seen = observer.takeAll();
   for (const one of seen) expectOrder(one);
@@ -164,11 +164,9 @@ const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer),
 const asking: ClientScript = [send(request('GET /calls/1')), untilEnded];
 
 describe('an observer', () => {
-  afterEach(() => stand.close());
-
   beforeEach(async () => {
     observer = new RecordingObserver();
-    stand = await startObserving(observer);
+    stand = await startObserving(observer, untilTestEnds);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { turns } from '../../support/wire/split-writer.ts';
-import { CaseRun, RawClient, type ScriptedUpstream, type UpstreamScript } from './ends.ts';
+import { CaseRun, RawClient, type ScriptedUpstream, type Split, type UpstreamScript } from './ends.ts';
 import { type Observation, observe } from './observation.ts';
 import { playSteps, type Script } from './steps.ts';
 
@@ -9,8 +9,8 @@ export type ClientScript = Script<RawClient>;
 /** One case of HTTP over one client connection: both ends are scripted, so what lies between them can be exchanged. */
 export interface DataPathCase {
   readonly name: string;
-  /** Statuses that the client must see, interim ones included, in order. */
-  readonly statuses: readonly number[];
+  /** Statuses that the client must see, interim ones included, in order; by default one 200. */
+  readonly statuses?: readonly number[];
   readonly upstream: UpstreamScript;
   readonly client: ClientScript;
   /** Facts that hold with and without the sidecar, beside being equal. */
@@ -25,12 +25,6 @@ export interface DataPathCase {
 
 /** A case ends within milliseconds; this is when a hanging one is given up, with what both ends have seen so far. */
 export const DEADLINE_MS = 3_000;
-
-export interface Split {
-  /** Offset in all that the client sends, at which it makes two segments. */
-  readonly request?: number;
-  readonly response?: number;
-}
 
 /** Plays cases against one upstream, each with a token of its own, so that many may run at once. */
 export class CaseRunner {
@@ -49,15 +43,18 @@ export class CaseRunner {
   }
 
   /** Plays `subject` through `port` (the upstream's own, or a sidecar's) and says what both ends saw. Rejects at the deadline. */
-  async run(subject: DataPathCase, port: number, split: Split = {}): Promise<Observation> {
+  async run(
+    subject: DataPathCase,
+    port: number,
+    split: Split = {},
+    deadlineMs = subject.deadlineMs ?? DEADLINE_MS,
+  ): Promise<Observation> {
     const run = new CaseRun(this.#upstream.nextToken(), split, this.#settle);
     this.#upstream.add(run, subject.upstream);
     const client = new RawClient(port, run, this.#ca);
     try {
-      await withinDeadline(
-        subject.deadlineMs ?? DEADLINE_MS,
-        Promise.race([playSteps(subject.client, client), failureOf(run)]),
-        () => describeState(client, run),
+      await withinDeadline(deadlineMs, Promise.race([playSteps(subject.client, client), failureOf(run)]), () =>
+        describeState(client, run),
       );
       return observe(client, run);
     } finally {

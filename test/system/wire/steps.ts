@@ -15,18 +15,11 @@ export const untilEnded = (end: CaseEnd) => end.run.until(() => end.ending !== '
 export const finish = (end: CaseEnd) => void end.socket.end();
 export const reset = (end: CaseEnd) => end.reset();
 export const note = (text: string) => (end: CaseEnd) => end.run.note(text);
-export const noted =
-  (count: number) =>
-  ({ run }: CaseEnd) =>
-    run.until(() => run.notes.length >= count);
-export const contentCame =
-  (bytes: number) =>
-  ({ run }: CaseEnd) =>
-    run.until(() => (run.requests.at(-1)?.body.bytes ?? 0) >= bytes);
-export const requestsCame =
-  (count: number) =>
-  ({ run }: CaseEnd) =>
-    run.until(() => run.requests.filter(({ isComplete }) => isComplete).length >= count);
+export const noted = (count: number) => (end: CaseEnd) => end.run.until(() => end.run.notes.length >= count);
+export const contentCame = (bytes: number) => (end: CaseEnd) =>
+  end.run.until(() => (end.run.requests.at(-1)?.body.bytes ?? 0) >= bytes);
+export const requestsCame = (count: number) => (end: CaseEnd) =>
+  end.run.until(() => end.run.requests.filter(({ isComplete }) => isComplete).length >= count);
 
 export const takeHead = (upstream: UpstreamConnection) => upstream.head();
 export const takeRequest = (upstream: UpstreamConnection) => upstream.request();

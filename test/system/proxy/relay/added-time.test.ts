@@ -1,8 +1,9 @@
 /** `d2_sidecar_added_seconds`: from which moment to which. Time stands still here but where a test lets it pass. */
 import http from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Direction, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
 import { type ObservedStand, startObserved } from '../../../support/wire/observed-stand.ts';
 
@@ -30,7 +31,7 @@ const OBSERVER: ExchangeObserver = {
 };
 
 async function start(observer = OBSERVER): Promise<void> {
-  stand = await startObserved({ upstreamPort: upstream.port, clock }, observer);
+  stand = await startObserved({ upstreamPort: upstream.port, clock }, observer, untilTestEnds);
 }
 
 beforeEach(async () => {
@@ -40,12 +41,7 @@ beforeEach(async () => {
   upstream = await startApplication(({ url }, response) => {
     clock.ns += UPSTREAM_NS;
     response.end(url?.includes('large') ? LARGE : 'ok');
-  });
-});
-
-afterEach(async () => {
-  await stand.close();
-  upstream.close();
+  }, untilTestEnds);
 });
 
 const send = (path: string, body = '') => sendTo(stand.port, path, { method: 'POST', agent, body });

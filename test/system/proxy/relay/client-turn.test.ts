@@ -2,13 +2,15 @@
  * Connections whose heavy work has to wait for a turn: with a clock that runs 5 ms at each look, everything heavy waits
  * that is not the first of its turn.
  */
-import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../support/clock.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { playsAll } from '../../../support/effort.ts';
 import { Random } from '../../../support/fuzz/random.ts';
+import { listening } from '../../../support/net.ts';
+import { turns } from '../../../support/wire/split-writer.ts';
 import { type Stand, startStand } from '../../../support/wire/stand.ts';
 import { UPGRADE } from '../stand.ts';
 
@@ -16,10 +18,7 @@ const CLIENTS = playsAll ? 200 : 100;
 const SEED = 20_261_127;
 
 class RushingClock extends ManualClock {
-  looks = 0;
-
   override nowNs(): number {
-    this.looks += 1;
     this.advanceMs(5);
     return super.nowNs();
   }
@@ -31,21 +30,11 @@ interface Message {
   readonly expected: string;
 }
 
-let stand: Stand | undefined;
-let upstream: http.Server | undefined;
-
-afterEach(async () => {
-  await stand?.close();
-  upstream?.closeAllConnections();
-  upstream?.close();
-  [stand, upstream] = [undefined, undefined];
-});
-
 /** The upstream answers what it got; `asked` counts its requests. */
 async function start() {
   const asked = { count: 0 };
   // Node ends a connection that has been idle for five seconds, just when a request that has waited is sent on it.
-  upstream = http.createServer({ maxHeaderSize: 128 * 1024, keepAliveTimeout: 0 }, (request, response) => {
+  const upstream = http.createServer({ maxHeaderSize: 128 * 1024, keepAliveTimeout: 0 }, (request, response) => {
     asked.count += 1;
     let length = 0;
     request.on('error', () => undefined);
@@ -58,10 +47,15 @@ async function start() {
     socket.on('error', () => undefined);
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n!');
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  stand = await startStand({ upstreamPort: (upstream.address() as AddressInfo).port, clock: new RushingClock() });
-  return { asked, stand };
+  const upstreamPort = await listening(upstream);
+  untilTestEnds(() => upstream.close().closeAllConnections());
+  const stand = await startStand({ upstreamPort, clock: new RushingClock() }, untilTestEnds);
+  /** Until all have left: nothing is kept of them. */
+  const nothingStays = async () => {
+    while (stand.sidecar.dispatcher.openConnections > 0) await turns(1);
+    expect(stand.sidecar.recorder.memory.used).toMatchObject({ requests: 0, ahead: 0, stalled: 0 });
+  };
+  return { asked, stand, nothingStays };
 }
 
 function messageOf(random: Random): Message {
@@ -99,21 +93,19 @@ async function play(stand: Stand, random: Random): Promise<void> {
 
 describe('heavy requests of many clients at once', () => {
   it('are all answered, in order and as they came, and nothing stays', async () => {
-    const { stand } = await start();
+    const { stand, nothingStays } = await start();
     const random = new Random(SEED);
     await Promise.all(Array.from({ length: CLIENTS }, () => play(stand, random)));
-    while (stand.sidecar.dispatcher.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(stand.sidecar.recorder.memory.used).toMatchObject({ requests: 0, ahead: 0, stalled: 0 });
+    await nothingStays();
   }, 120_000);
 
   it('of clients that leave while they wait are not begun, and nothing stays', async () => {
-    const { stand, asked } = await start();
+    const { stand, asked, nothingStays } = await start();
     const large = `GET /x HTTP/1.1\r\nHost: a\r\nX-Fill: ${'f'.repeat(30_000)}\r\n\r\n`;
     const clients = Array.from({ length: 40 }, () => stand.client(large));
     for (const client of clients) client.reset();
     await Promise.all(clients.map((client) => client.closed()));
-    while (stand.sidecar.dispatcher.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
+    await nothingStays();
     expect(asked.count).toBeLessThan(clients.length);
-    expect(stand.sidecar.recorder.memory.used).toMatchObject({ requests: 0, ahead: 0, stalled: 0 });
   });
 });

@@ -6,6 +6,7 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, it, vi } from 'vitest';
 import { attemptTimeoutMs } from '../../../../src/base/dial.ts';
+import type { Config } from '../../../../src/config/config.ts';
 import { SharedLookup } from '../../../../src/proxy/upstream/shared-lookup.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { untilTestEnds } from '../../../support/deferred.ts';
@@ -44,12 +45,10 @@ function resolveTo(...addresses: readonly string[]): void {
 
 it('an address that answers after a second is waited for, although the other one refuses', async () => {
   const { port, child } = await startStill();
-  const stand = await startStand({
-    config: ({ upstream }) => ({
-      upstream: { ...upstream, host: 'two.example', port, connectTimeoutMs: 10_000 },
-    }),
+  const config = ({ upstream }: Config) => ({
+    upstream: { ...upstream, host: 'two.example', port, connectTimeoutMs: 10_000 },
   });
-  untilTestEnds(() => stand.close());
+  const stand = await startStand({ config }, untilTestEnds);
   const client = await stand.connect();
   resolveTo(SLOW, '127.0.0.3');
   client.send(get('/a', 'Connection: close\r\n'));

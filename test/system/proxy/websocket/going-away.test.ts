@@ -186,7 +186,7 @@ it('many WebSockets that are let go over a time go one after another, the longes
 it('a WebSocket of which only one side has ended is ended after 30 seconds', async () => {
   const client = await tunnel(finish());
   await client.ended();
-  expect(stand.dispatcher.openConnections).toBe(1);
+  expect(stand.sidecar.dispatcher.openConnections).toBe(1);
   vi.advanceTimersByTime(30_000);
   await stand.allClosed();
 });

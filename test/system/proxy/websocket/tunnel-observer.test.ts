@@ -22,13 +22,8 @@ class Seen implements TunnelObserver {
   closed = 0;
   bytesBehindClosing = 0;
 
-  onClientBytes(bytes: Buffer): void {
-    this.#see('client', bytes);
-  }
-
-  onUpstreamBytes(bytes: Buffer): void {
-    this.#see('upstream', bytes);
-  }
+  readonly onClientBytes = (bytes: Buffer): void => this.#see('client', bytes);
+  readonly onUpstreamBytes = (bytes: Buffer): void => this.#see('upstream', bytes);
 
   onClosed(): void {
     this.closed += 1;
@@ -81,7 +76,7 @@ async function expectClosedOnce(): Promise<void> {
   await stand.allClosed();
   while (seen.closed === 0) await turns(1);
   await turns(1);
-  expect([seen.closed, seen.bytesBehindClosing, stand.reporter.observerErrors]).toEqual([1, 0, 0]);
+  expect([seen.closed, seen.bytesBehindClosing, stand.sidecar.reporter.observerErrors]).toEqual([1, 0, 0]);
 }
 
 describe('a tunnel’s observer', () => {
@@ -89,7 +84,7 @@ describe('a tunnel’s observer', () => {
     await tunnel();
     expect(told).toEqual(['request end', 'response 101 websocket false']);
     expect(seen.closed).toBe(0);
-    stand.dispatcher.destroy();
+    stand.sidecar.dispatcher.destroy();
     await expectClosedOnce();
   });
 
@@ -148,66 +143,62 @@ describe('a tunnel’s observer', () => {
   });
 });
 
-describe('an observed tunnel', () => {
-  it.each(SIDES)('lets a slow %s make the other side wait, and loses nothing', async (slow) => {
-    const [{ socket: reader }, sender] = await tunnel(slow);
-    reader.removeAllListeners('data');
-    reader.pause();
-    const sentBytes = 48 * MEBIBYTE;
-    // More than the kernel and the streams hold on two hops, and far less than the whole.
-    const stalledBelow = sentBytes / 2;
-    const piece = Buffer.alloc(MEBIBYTE, 'a b c d e f g \xff');
-    const [expected, received] = [new BodySeen(), new BodySeen()];
-    let sent = 0;
-    const sending = (async () => {
-      for (; sent < sentBytes; sent += piece.length) {
-        await new Promise((resolve) => sender.socket.write(piece, resolve));
-        expected.add(piece);
-      }
-    })();
-    expect(await untilStill(() => sent)).toBeLessThan(stalledBelow);
-    // Nothing has been let out of the stalled stream to the observer alone.
-    expect(await untilStill(() => seen[other(slow)].bytes)).toBeLessThan(stalledBelow);
-    // The other direction does not stand.
-    reader.write('still here');
-    await sender.take('still here');
+it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and loses nothing', async (slow) => {
+  const [{ socket: reader }, sender] = await tunnel(slow);
+  reader.removeAllListeners('data');
+  reader.pause();
+  const sentBytes = 48 * MEBIBYTE;
+  // More than the kernel and the streams hold on two hops, and far less than the whole.
+  const stalledBelow = sentBytes / 2;
+  const piece = Buffer.alloc(MEBIBYTE, 'a b c d e f g \xff');
+  const [expected, received] = [new BodySeen(), new BodySeen()];
+  let sent = 0;
+  const sending = (async () => {
+    for (; sent < sentBytes; sent += piece.length) {
+      await new Promise((resolve) => sender.socket.write(piece, resolve));
+      expected.add(piece);
+    }
+  })();
+  expect(await untilStill(() => sent)).toBeLessThan(stalledBelow);
+  // Nothing has been let out of the stalled stream to the observer alone.
+  expect(await untilStill(() => seen[other(slow)].bytes)).toBeLessThan(stalledBelow);
+  // The other direction does not stand.
+  reader.write('still here');
+  await sender.take('still here');
 
-    reader.on('data', (bytes: Buffer) => received.add(bytes));
-    reader.resume();
-    await sending;
-    sender.socket.end();
-    await once(reader, 'end');
-    reader.end();
-    expect(received.describe()).toBe(expected.describe());
-    expect(seen[other(slow)].describe()).toBe(expected.describe());
-    expect(seen[other(slow)].bytes).toBe(sentBytes);
-    await expectClosedOnce();
-  });
+  reader.on('data', (bytes: Buffer) => received.add(bytes));
+  reader.resume();
+  await sending;
+  sender.socket.end();
+  await once(reader, 'end');
+  reader.end();
+  expect(received.describe()).toBe(expected.describe());
+  expect(seen[other(slow)].describe()).toBe(expected.describe());
+  expect(seen[other(slow)].bytes).toBe(sentBytes);
+  await expectClosedOnce();
 });
 
-describe('observeTunnel', () => {
-  it.each(SIDES)('waits for both ends when the %s closes first', (side) => {
-    const ends = { client: new net.Socket(), upstream: new net.Socket() };
-    const observer = new Seen();
-    observeTunnel(ends.client, ends.upstream, observer);
-    ends[side].emit('close', false);
-    ends[side].emit('close', false);
-    expect(observer.closed).toBe(0);
-    ends[other(side)].emit('close', true);
-    expect(observer.closed).toBe(1);
-  });
+it('observeTunnel does not start a stream that its pipe has paused', async () => {
+  const [client, upstream] = [new net.Socket(), new net.Socket()];
+  for (const socket of [client, upstream]) {
+    socket.push('waiting');
+    socket.pause();
+  }
+  const observer = new Seen();
+  observeTunnel(client, upstream, observer);
+  await turns(1);
+  expect([client.isPaused(), upstream.isPaused()]).toEqual([true, true]);
+  expect([observer.client.bytes, observer.upstream.bytes]).toEqual([0, 0]);
+  for (const socket of [client, upstream]) socket.destroy();
+});
 
-  it('does not start a stream that its pipe has paused', async () => {
-    const [client, upstream] = [new net.Socket(), new net.Socket()];
-    for (const socket of [client, upstream]) {
-      socket.push('waiting');
-      socket.pause();
-    }
-    const observer = new Seen();
-    observeTunnel(client, upstream, observer);
-    await turns(1);
-    expect([client.isPaused(), upstream.isPaused()]).toEqual([true, true]);
-    expect([observer.client.bytes, observer.upstream.bytes]).toEqual([0, 0]);
-    for (const socket of [client, upstream]) socket.destroy();
-  });
+it.each(SIDES)('observeTunnel waits for both ends when the %s closes first', (side) => {
+  const ends = { client: new net.Socket(), upstream: new net.Socket() };
+  const observer = new Seen();
+  observeTunnel(ends.client, ends.upstream, observer);
+  ends[side].emit('close', false);
+  ends[side].emit('close', false);
+  expect(observer.closed).toBe(0);
+  ends[other(side)].emit('close', true);
+  expect(observer.closed).toBe(1);
 });

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Peer } from '../../../support/wire/peer.ts';
+import type { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import { usedBytes } from '../../../support/garbage.ts';
+import { type Peer, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
 import { GET, SWITCHING, UPGRADE, useStand } from '../stand.ts';
@@ -13,25 +15,20 @@ const leaving: readonly [string, (client: Peer) => void][] = [
   ['resets', (client) => client.reset()],
   ['closes', (client) => client.socket.destroy()],
 ];
-/** What is asked, and what is sent ahead. */
-const asking = [
-  { what: 'a WebSocket', asked: UPGRADE, ahead: '', halfClosedMs: 3_600_000 },
-  { what: 'a WebSocket, and sends ahead,', asked: UPGRADE, ahead: 'sent ahead', halfClosedMs: 3_600_000 },
-  { what: 'a WebSocket after a held request', asked: GET + UPGRADE, ahead: '', halfClosedMs: 50 },
-  {
-    ...{ what: 'a WebSocket after a held request, and sends ahead,', asked: GET + UPGRADE },
-    ...{ ahead: 'sent ahead', halfClosedMs: 50 },
-  },
-  { what: 'another protocol after a held request', asked: GET + OTHER_UPGRADE, ahead: '', halfClosedMs: 50 },
+const asking: readonly [what: string, asked: string, ahead: string, halfClosedMs: number][] = [
+  ['a WebSocket', UPGRADE, '', 3_600_000],
+  ['a WebSocket, and sends ahead,', UPGRADE, 'sent ahead', 3_600_000],
+  ['a WebSocket after a held request', GET + UPGRADE, '', 50],
+  ['a WebSocket after a held request, and sends ahead,', GET + UPGRADE, 'sent ahead', 50],
+  ['another protocol after a held request', GET + OTHER_UPGRADE, '', 50],
 ];
 
 describe.each(leaving)('a client that %s while the upstream is silent', (_how, leave) => {
-  it.each(asking)('having asked for $what ends its exchange and its upstream connection', async (way) => {
-    await stand.start({ timeouts: { halfClosedMs: way.halfClosedMs } });
-    const client = stand.client(way.asked + way.ahead);
-    const upstream = await stand.asked();
-    await expect.poll(() => stand.reporter.open).toBe(1);
-    client.send(way.ahead);
+  it.each(asking)('having asked for %s ends its exchange and its upstream connection', async (...way) => {
+    const [, asked, ahead, halfClosedMs] = way;
+    const [client, upstream] = await stand.begin(asked + ahead, { timeouts: { halfClosedMs } });
+    await expect.poll(() => stand.sidecar.reporter.open).toBe(1);
+    client.send(ahead);
     leave(client);
     await upstream.ended();
     expect(await stand.endings(1)).toEqual(['cancelled']);
@@ -41,9 +38,7 @@ describe.each(leaving)('a client that %s while the upstream is silent', (_how, l
 
 describe('a client that asks for a WebSocket', () => {
   it('after another request, and closes its side before that is answered, is not passed on', async () => {
-    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
-    const client = stand.client(GET + UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(GET + UPGRADE, { timeouts: { halfClosedMs: 3_600_000 } });
     await turns(10);
     client.finish();
     await turns(10);
@@ -57,9 +52,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('or another protocol after a held request, and half-closes, gets both answers', async () => {
-    await stand.start();
-    const client = stand.client(GET + OTHER_UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(GET + OTHER_UPGRADE);
     client.finish();
     await turns(10);
     upstream.send(NO_CONTENT);
@@ -71,9 +64,7 @@ describe('a client that asks for a WebSocket', () => {
 
   it('gets the whole refusal, whether it closes its side during it or has sent more', async () => {
     for (const ahead of ['', 'ahead']) {
-      await stand.start();
-      const client = stand.client(UPGRADE + ahead);
-      const upstream = await stand.asked();
+      const [client, upstream] = await stand.begin(UPGRADE + ahead);
       client.send(ahead);
       upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
       await client.take('not ');
@@ -88,9 +79,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('has what it sends ahead passed on after the upgrade, in order', async () => {
-    await stand.start();
-    const client = stand.client(`${GET}${UPGRADE}one `);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(`${GET}${UPGRADE}one `);
     client.send('two ');
     await turns(10);
     upstream.send(NO_CONTENT);
@@ -106,9 +95,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('can send a bounded number of bytes ahead', async () => {
-    await stand.start();
-    const client = stand.client(UPGRADE);
-    const upstream = await stand.asked();
+    const [client, upstream] = await stand.begin(UPGRADE);
     // More than the kernel's buffers on both sides of the loopback hold.
     client.send('x'.repeat(32 * 1024 * 1024));
     // One read beyond the bound; the rest waits in the kernel and with the client.
@@ -120,26 +107,16 @@ describe('a client that asks for a WebSocket', () => {
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
   });
 
-  it('has what it sends ahead charged to the memory budget until its upstream has answered', async () => {
-    await stand.start({ limits: { memoryBytes: 65_536 } });
-    const client = stand.client(`${UPGRADE}one`);
-    const upstream = await stand.asked();
+  it.each<[string, (upstream: Peer) => unknown, string]>([
+    ['answered', (upstream) => upstream.send(SWITCHING), SWITCHING],
+    ['failed', (upstream) => upstream.socket.destroy(), ' 502 '],
+  ])('has what it sends ahead charged to the memory budget until its upstream has %s', async (_how, act, received) => {
+    const [client, upstream] = await stand.begin(`${UPGRADE}one`, { limits: { memoryBytes: 65_536 } });
     client.send('x'.repeat(10_000));
     await expect.poll(() => stand.memory.used.ahead).toBe(10_003);
-    upstream.send(SWITCHING);
-    await client.take(SWITCHING);
-    await upstream.take('x'.repeat(10_000));
-    expect([stand.memory.used.ahead, stand.memory.usedBytes]).toEqual([0, 0]);
-  });
-
-  it('has no memory charged for what it sent ahead once its upstream has failed', async () => {
-    await stand.start({ limits: { memoryBytes: 65_536 } });
-    const client = stand.client(`${UPGRADE}one`);
-    const upstream = await stand.asked();
-    await expect.poll(() => stand.memory.used.ahead).toBe(3);
-    upstream.socket.destroy();
-    await client.take(' 502 ');
-    expect(stand.memory.used.ahead).toBe(0);
+    act(upstream);
+    await client.take(received);
+    await expect.poll(() => stand.memory.used.ahead).toBe(0);
   });
 
   it.each([
@@ -155,9 +132,35 @@ describe('a client that asks for a WebSocket', () => {
     }
     await client.ended();
     expect(client.received).toMatch(received);
-    expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+    expect(stand.sidecar.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
     client.socket.destroy();
     await stand.allClosed();
     expect(stand.memory.usedBytes).toBe(0);
   });
+});
+
+const LARGE = UPGRADE.replace(/\r\n$/, `X: ${'x'.repeat(55_000)}\r\n\r\n`);
+const headBytes = 64 * 1024;
+
+it('an open WebSocket keeps no exchange', async () => {
+  await stand.start({ upstream: [takeHead, send(SWITCHING)], limits: { headBytes } });
+  await stand.client(LARGE).head();
+  await stand.endings(1);
+  const exchange = new WeakRef<Exchange>(stand.ended[0]!.exchange);
+  stand.ended = [];
+  await usedBytes();
+  expect(exchange.deref()).toBeUndefined();
+});
+
+it('the head of a handshake that waits is charged to the memory budget; without room it is refused with 503', async () => {
+  await stand.start({ limits: { headBytes, memoryBytes: 600_000 } });
+  const first = stand.client(LARGE);
+  const upstream = await stand.asked();
+  expect(stand.memory.used.requests).toBeGreaterThan(55_000);
+  const second = stand.client(LARGE);
+  expect(await second.head()).toMatch(/^HTTP\/1\.1 503 /);
+  expect(stand.sidecar.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+  upstream.send(SWITCHING);
+  await first.head();
+  expect(stand.memory.usedBytes).toBe(0);
 });

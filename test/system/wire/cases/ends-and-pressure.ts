@@ -29,7 +29,6 @@ const GET = request('GET /calls/1');
 const halfClosed: readonly DataPathCase[] = [
   {
     name: 'half-close: reaches the upstream, which answers only then',
-    statuses: [200],
     upstream: [takeRequest, untilEnded, send(OK), finish],
     client: [send(requestWith('content', 'POST /calls/1')), finish, untilEnded],
   },
@@ -47,14 +46,12 @@ const halfClosed: readonly DataPathCase[] = [
   },
   {
     name: 'half-close: in the middle of the answer, the rest of which still comes',
-    statuses: [200],
     upstream: [takeRequest, send(`${response('200 OK', 'Content-Length: 10')}first`), noted(1), send('after'), finish],
     client: [send(GET), bodyCame(5), ...FINISHED, untilEnded],
     verify: ({ responses }) => expect(responses[0]?.body).toBe('firstafter'),
   },
   {
     name: 'half-close: an idle client that leaves is let go, down to the upstream',
-    statuses: [200],
     upstream: answering(OK),
     client: [send(GET), finals(1), finish, untilEnded, upstreamEnded],
   },
@@ -95,7 +92,6 @@ const PAUSED = 'client: paused';
 function unreadDownload(what: string, pieceAt: Parameters<typeof pour>[2]): DataPathCase {
   return {
     name: `back pressure: a client that does not read makes an upstream ${what}wait`,
-    statuses: [200],
     deadlineMs: 20_000,
     upstream: [
       takeRequest,
@@ -111,7 +107,6 @@ function unreadDownload(what: string, pieceAt: Parameters<typeof pour>[2]): Data
 const pressure: readonly DataPathCase[] = [
   {
     name: 'back pressure: an upstream that does not read makes the client wait',
-    statuses: [200],
     deadlineMs: 20_000,
     upstream: [takeHead, pause, noted(1), resume, requestsCame(1), send(OK)],
     client: [
@@ -188,7 +183,6 @@ const seesBeginning = (...sent: Step<RawClient>[]): ClientScript => [
 function upstreamAborts(name: string, answer: string, leave: typeof reset | typeof finish): DataPathCase {
   return {
     name: `upstream abort: ${name}`,
-    statuses: [200],
     upstream: [takeRequest, send(answer), noted(1), leave],
     client: seesBeginning(send(GET)),
     verify: ({ responses, clientEnding }) => {
@@ -217,7 +211,6 @@ const byUpstream: readonly DataPathCase[] = [
   },
   {
     name: 'upstream abort: while the client still sends',
-    statuses: [200],
     upstream: [takeHead, contentCame(3), send(LENGTH), ...LEAVES],
     client: seesBeginning(send(`${UPLOAD}abc`)),
     verify: ({ clientEnding }) => expect(clientEnding).toBe('cut'),

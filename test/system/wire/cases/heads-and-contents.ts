@@ -174,7 +174,6 @@ const bodilessCases = [
 function untilClose(name: string, answer: string, more: Partial<DataPathCase> = {}): DataPathCase {
   return {
     name: `until close: ${name}`,
-    statuses: [200],
     upstream: [takeRequest, send(answer), finish],
     client: [send(request('GET /calls/1')), finals(1), requestsCame(1)],
     verify: ({ responses }) => expect(responses[0]?.isComplete).toBe(true),
@@ -202,7 +201,6 @@ const sixteenChunks = [...Array.from({ length: 16 }, () => send(AS_CHUNK)), send
 /** With a length: the cases of back pressure. */
 const large: DataPathCase = {
   name: 'large: 16 MiB each way in chunks',
-  statuses: [200],
   deadlineMs: 20_000,
   upstream: [takeRequest, send(response('200 OK', 'Transfer-Encoding: chunked')), ...sixteenChunks],
   client: [send(request('POST /both', 'Transfer-Encoding: chunked')), ...sixteenChunks, finals(1)],
