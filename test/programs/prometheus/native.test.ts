@@ -3,12 +3,11 @@
  * reads them, with the right values. Needs `prometheus`, of which 2.42 has no custom buckets. promtool reads no native histograms.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { FAMILIES } from '../../../scripts/metric-files.ts';
 import { DurationBuckets } from '../../../src/metrics/duration-buckets.ts';
-import { deferTo } from '../../support/deferred.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { queriesOf, readDashboard, substituted } from '../../support/grafana/dashboard.ts';
-import { Folder } from '../../support/monitor/access/access-files.ts';
+import type { PrometheusApi } from '../../support/prometheus/prometheus-api.ts';
 import { remoteWrite, type WrittenSeries } from '../../support/prometheus/remote-write.ts';
 import {
   FLEET_RULES_PATH,
@@ -16,8 +15,9 @@ import {
   NATIVE_RULES_PATH,
   RULES_PATH,
   readRuleGroups,
+  writeQuickRules,
 } from '../../support/prometheus/rules-file.ts';
-import { hasPrometheus, type PrometheusServer, startPrometheus } from '../prometheus-server.ts';
+import { hasPrometheus, startPrometheus } from '../prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
 const MS = 1e6;
@@ -84,17 +84,12 @@ const PANELS = queriesOf(DASHBOARD).flatMap(({ name, expr }, i) => {
 
 describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms', { timeout: 60_000 }, () => {
   const defer = deferTo(afterAll);
-  let prometheus: PrometheusServer;
+  let prometheus: PrometheusApi;
 
   beforeAll(async () => {
-    const folder = new Folder();
-    defer(() => folder.remove());
-    // As they are, but at once, of the native form.
-    const files = [NATIVE_RULES_PATH, NATIVE_FLEET_RULES_PATH];
-    const groups = files.flatMap((file) => readRuleGroups(file)).map((group) => ({ ...group, interval: '1s' }));
-    const options = ['--enable-feature=native-histograms', '--web.enable-remote-write-receiver'];
-    const rulesFile = folder.write('rules.yml', stringify({ groups }));
-    prometheus = await startPrometheus(defer, [], 'token', rulesFile, { flags: options });
+    const rules = writeQuickRules(temporaryFolder(defer), NATIVE_RULES_PATH, NATIVE_FLEET_RULES_PATH);
+    const flags = ['--enable-feature=native-histograms', '--web.enable-remote-write-receiver'];
+    prometheus = await startPrometheus(defer, [], 'token', rules, { flags });
     const now = Date.now();
     const forms: readonly Form[] = ['classic', 'native', 'exponential'];
     await remoteWrite(
@@ -130,8 +125,7 @@ describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms',
   });
 
   it('evaluates the native rules without an error', async () => {
-    const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
-    await expect.poll(unwell, WAIT).toEqual([]);
+    await expect.poll(() => prometheus.unwellRules(), WAIT).toEqual([]);
   });
 
   it('has the values of each rule that differs in all forms', async () => {

@@ -1,5 +1,5 @@
 /** A real Tomcat 10 of Debian's package, with a CATALINA_BASE of its own: nothing of the installed service is read or written. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Defer, temporaryFolder } from '../deferred.ts';
 import { isAvailable } from '../programs.ts';
-import { exitOf, stopProcess } from '../sidecar-process.ts';
+import { startProgram } from '../running-program.ts';
 
 const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -47,9 +47,7 @@ export async function startTomcatIn(
   options: readonly string[] = [],
   java = 'java',
 ): Promise<Tomcat> {
-  const child = spawn(java, javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
+  const { child, exited } = startProgram(defer, java, javaArguments(base, options), { cwd: base });
   return { port: await portOf(child, exited), pid: child.pid ?? 0 };
 }
 

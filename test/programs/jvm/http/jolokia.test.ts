@@ -1,6 +1,6 @@
 /** Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's `libjolokia-core-java` is installed. */
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -16,7 +16,8 @@ import { failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import type { Beans } from '../../../support/jvm/truth/beans.ts';
 import { compare } from '../../../support/jvm/truth/comparison.ts';
 import { isAvailable } from '../../../support/programs.ts';
-import { exitOf, jsonOf, stopProcess } from '../../../support/sidecar-process.ts';
+import { startProgram } from '../../../support/running-program.ts';
+import { jsonOf } from '../../../support/sidecar-process.ts';
 
 const FOLDER = new URL('../../../fixtures/jvm/http/jolokia/', import.meta.url);
 const fixture = (file: string) => readFileSync(new URL(file, FOLDER), 'utf8');
@@ -30,10 +31,9 @@ const isInstalled = isAvailable('Jolokia', hasJdk && CLASS_PATH.every((jar) => e
 async function startJolokia(defer: Defer, collector: string): Promise<string> {
   const program = path.join(import.meta.dirname, 'JolokiaServer.java');
   const options = [`-XX:+Use${collector}GC`, '-Xms48m', '-Xmx96m', '-cp', CLASS_PATH.join(':')];
-  const child = spawn('java', [...options, program], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
-  const line = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
+  const stdio = ['pipe', 'pipe', 'inherit'] as const;
+  const { child, exited } = startProgram(defer, 'java', [...options, program], { stdio: [...stdio] });
+  const line = once(createInterface({ input: child.stdout! }), 'line') as Promise<[string]>;
   const [port] = await Promise.race([line, exited.then((code) => Promise.reject(new Error(`ended with ${code}`)))]);
   return `http://127.0.0.1:${port}`;
 }
