@@ -40,8 +40,7 @@ async function startReceiver() {
     if (request.method !== 'POST') return;
     const message = JSON.parse(body) as Received['message'];
     received.push({ atMs: performance.now(), signature: request.headers['x-signature'], body, message });
-  });
-  defer(() => hook.close());
+  }, defer);
   return Object.assign(receiver, { url: `http://127.0.0.1:${hook.port}/hooks/t0ken-hush?sig=s3cr3t` });
 }
 
@@ -157,8 +156,7 @@ describe('a webhook', () => {
   });
 
   it('check --connect reaches the receivers, and says which cannot be', async () => {
-    const application = await startApplication((_, response) => response.end('{}'));
-    defer(() => application.close());
+    const application = await startApplication((_, response) => response.end('{}'), defer);
     const receiver = await startReceiver();
     const check = (alerts: object) => {
       const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
@@ -262,8 +260,7 @@ describe.skipIf(!hasExim)('Debian’s exim', () => {
   it('refusals are said: a wrong password, no TLS, an unknown receiver', { timeout: 60_000 }, async () => {
     const server = await startMailServer(defer, { certificate, ...login });
     await server.start();
-    const application = await startApplication((_, response) => response.end('{}'));
-    defer(() => application.close());
+    const application = await startApplication((_, response) => response.end('{}'), defer);
     const answerOf = async (mail: object) => {
       const smtp = `smtp://127.0.0.1:${server.port}`;
       const all = { smtp, from: 'd2@example.org', to: ['operators@example.org'], caFile: authority.certFile, ...mail };

@@ -76,14 +76,12 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   let receiver: OtlpReceiver;
 
   beforeAll(async () => {
-    const folder = new Folder();
-    defer(() => folder.remove());
+    const folder = new Folder(defer);
     const certificates = new CertificateFolder(temporaryFolder(defer));
     const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
     const origin = `http://127.0.0.1:${await system.start(0)}`;
     defer(stopSystem);
-    const exporter = await startApplication((_request, response) => response.end(toJvmPage()));
-    defer(() => exporter.close());
+    const exporter = await startApplication((_request, response) => response.end(toJvmPage()), defer);
     receiver = await OtlpReceiver.listen();
     defer(() => receiver.close());
     const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });

@@ -21,8 +21,7 @@ const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
 describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls hang', ({ home }) => {
   const defer = deferTo(afterAll);
-  const folder = new Folder();
-  defer(() => folder.remove());
+  const folder = new Folder(defer);
   const dumps = temporaryFolder(defer);
   let tomcat: ManagerTomcat;
   let sidecar: SidecarProcess;

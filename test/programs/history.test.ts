@@ -27,8 +27,7 @@ const isThere = isAvailable('sqlite3', existsSync('/usr/bin/sqlite3')) && !NO_SQ
 const isRoot = process.geteuid?.() === 0;
 
 const defer = deferTo(afterAll);
-const upstream = await startApplication((_, response) => response.end('{"value":1}'));
-defer(() => upstream.close());
+const upstream = await startApplication((_, response) => response.end('{"value":1}'), defer);
 
 const query = (file: string, sql: string) => execFileSync('sqlite3', [file, sql], { encoding: 'utf8' }).trim();
 

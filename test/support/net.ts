@@ -3,6 +3,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import https from 'node:https';
 import net, { type AddressInfo, type Server } from 'node:net';
 import { freePorts } from '../bench/load/ports.ts';
+import type { Defer } from './deferred.ts';
 
 /** Lets the server listen on a free port of 127.0.0.1; resolves with the port. */
 export async function listening(server: Server): Promise<number> {
@@ -66,9 +67,10 @@ export function restCall(port: number, path: string, user?: string, options: Sen
 
 export type Application = Awaited<ReturnType<typeof startApplication>>;
 
-/** An application server that calls `handle` for each request once its content has arrived. */
+/** An application server that calls `handle` for each request once its content has arrived. `defer`: closes it at the end. */
 export async function startApplication(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+  defer?: Defer,
 ) {
   const server = http.createServer((request, response) => {
     let body = '';
@@ -81,6 +83,7 @@ export async function startApplication(
     server.close();
     server.closeAllConnections();
   };
+  defer?.(close);
   return { port: await listening(server), server, close };
 }
 

@@ -1,12 +1,13 @@
 /**
- * The application server of a chaos run: verifies every received byte, answers by the plan of each call, and applies the
- * planned faults. Faults of the whole server (refusing, resetting) are commands. Plain sockets, so that no library repairs
+ * The application server of a chaos run as a process, `node upstream/scripted-upstream.js <port> <seed> <ledger file>`, which ends with its parent. It verifies every received byte, answers by the plan of each call, and applies the
+ * planned faults. Faults of the whole server (refusing, resetting) are orders. Plain sockets, so that no library repairs
  * anything on the way.
  */
 import { once } from 'node:events';
 import net from 'node:net';
+import { obeyOrders } from '../../support/load/orders.ts';
 import { reset } from '../../support/load/sockets.ts';
-import type { Ledger } from '../truth/ledger.ts';
+import { Ledger } from '../truth/ledger.ts';
 import { ServedConnection } from './served-connection.ts';
 
 export interface UpstreamParts {
@@ -14,7 +15,7 @@ export interface UpstreamParts {
   readonly ledger: Ledger;
 }
 
-export class ScriptedUpstream {
+class ScriptedUpstream {
   readonly #parts: UpstreamParts;
   readonly #connections = new Map<net.Socket, ServedConnection>();
   #server: net.Server | undefined;
@@ -59,3 +60,15 @@ export class ScriptedUpstream {
     connection.serve();
   }
 }
+
+const [port, seed, ledgerFile = ''] = process.argv.slice(2);
+const upstream = new ScriptedUpstream({ seed: Number(seed), ledger: new Ledger(ledgerFile) });
+await upstream.listen(Number(port));
+
+obeyOrders({
+  refuse: () => upstream.refuse(),
+  accept: () => upstream.listen(Number(port)),
+  'reset-new': (isOn: boolean) => upstream.setResetting(isOn),
+  'reset-all': () => upstream.resetAll(),
+  list: () => upstream.openCalls,
+});

@@ -119,8 +119,7 @@ it.runIf(canRun)('every wire case passes through the executable', { timeout: SLO
 });
 
 it.runIf(canRun)('two starts give different session ids (CVE-2026-106074)', { timeout: SLOW_MS }, async () => {
-  const upstream = await startApplication((_, response) => response.end('{}'));
-  defer(() => upstream.close());
+  const upstream = await startApplication((_, response) => response.end('{}'), defer);
   const ids: string[] = [];
   for (const _ of [1, 2]) {
     const sidecar = await start(upstream.port, { D2_SIDECAR_JVM_SOURCE: 'none' });

@@ -36,8 +36,7 @@ beforeAll(async () => {
     asked.push(`${method} ${url}`);
     if (url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
     response.end(url === '/metrics' ? JVM : '');
-  });
-  defer(() => upstream.close());
+  }, defer);
   origin = `http://127.0.0.1:${upstream.port}`;
 }, SLOW_MS);
 

@@ -1,5 +1,4 @@
 /** The .deb and the .rpm of scripts/packages.mjs: what is in them, and their life on a machine. */
-import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -10,16 +9,15 @@ import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { makeExecutable } from '../../support/install/executable.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
 import { ROOT, run } from '../../support/install/run.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 const UNIT = path.join(ROOT, 'config/systemd/d2-sidecar.service');
 /** Compressing, and dpkg, on a busy machine. */
 const SLOW_MS = 600_000;
 const FORMATS = ['deb', 'rpm'] as const;
-const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
-const canAnalyze = has('systemd-analyze');
-const canBuild = ['dpkg-deb', 'rpmbuild', 'rpm2cpio', 'cpio'].every(has);
-const canInstall = canBuild && process.getuid?.() === 0 && ['unshare', 'debootstrap'].every(has);
+const canAnalyze = hasProgram('systemd-analyze');
+const canBuild = ['dpkg-deb', 'rpmbuild', 'rpm2cpio', 'cpio'].every(hasProgram);
+const canInstall = canBuild && process.getuid?.() === 0 && ['unshare', 'debootstrap'].every(hasProgram);
 isAvailable('dpkg, rpm and systemd, as root', canInstall && canAnalyze);
 
 const folder = temporaryFolder(deferTo(afterAll));

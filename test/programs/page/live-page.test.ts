@@ -6,8 +6,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Application } from '../../support/net.ts';
 import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 import type { Harness } from '../../support/page/stand.ts';
-import { violationsOf } from './axe.ts';
-import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+import { explanationsByKeyboard, unexplainedNumbers, violationsOf } from './checks.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];
 const RPCS = ['E.Boiler/ReadState', 'E.Boiler/SetPoint', 'E.Reports/Fails', 'P.Balance/Sum'];

@@ -1,5 +1,5 @@
 /** `npm run pictures` takes the pictures in docs/images of the demo; here of its first seconds, into a folder of the test. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/deferred.ts';
 import { type Chromium, describeInChromium } from '../../support/page/browser.ts';
+import { hasProgram } from '../../support/programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const IMAGES = path.join(ROOT, 'docs/images');
@@ -18,7 +19,6 @@ const SIZES = {
 };
 const DIGEST = 'page.sha256';
 const MAX_BYTES = 250_000;
-const hasJava = spawnSync('java', ['-version']).status === 0;
 
 /** Width and height from the first chunk (PNG, section 11.2.2). */
 function sizesOf(folder: string): Record<string, string> {
@@ -44,7 +44,7 @@ it('the pictures are of this version of the page', async () => {
 });
 
 const tests = ({ defer }: Chromium) => {
-  it.runIf(hasJava)('takes them of a page with all that the demo has', async () => {
+  it.runIf(hasProgram('java'))('takes them of a page with all that the demo has', async () => {
     const folder = temporaryFolder(defer);
     const script = path.join(ROOT, 'scripts/pictures.mjs');
     await promisify(execFile)(process.execPath, [script, folder, '--seconds', '15']);

@@ -3,8 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Target } from '../../../src/page/live-data.ts';
 import { describeInChromium } from '../../support/page/browser.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { violationsOf } from './axe.ts';
-import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+import { explanationsByKeyboard, unexplainedNumbers, violationsOf } from './checks.ts';
 import { ToldPage } from './told-page.ts';
 
 const HOUR = Array.from({ length: 60 }, (_, at) => (at === 20 ? null : at % 9 === 0 ? 0.975 : 1));

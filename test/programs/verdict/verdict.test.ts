@@ -1,4 +1,4 @@
-/** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts, too. */
+/** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts and hanging.test.ts, too. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
@@ -19,16 +19,7 @@ import {
   pinToOneProcessor,
   startManagerTomcat,
 } from '../jvm/http/manager-tomcat/manager-tomcat.ts';
-import {
-  call,
-  createJavaClient,
-  giveUpByCurl,
-  giveUpInPage,
-  IN_PAGE,
-  REST,
-  readSlowly,
-  sendSlowly,
-} from './clients.ts';
+import { call, giveUpByCurl, giveUpInPage, IN_PAGE, REST, readSlowly, sendSlowly } from './clients.ts';
 import { expected, situationsBy, type Trouble } from './site.ts';
 
 const RPC = `${REST}rpc/E.Demo`;
@@ -42,9 +33,6 @@ const NO_MEMORY = expected('calls-fail', 'server', /^The server: 100 % of the ca
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
 const HUNG = expected('hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/);
 const PROCESSORS = expected('processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/);
-const HOLDS = expected('hung-calls', 'server', /^The server: rpc Plant\.Hold hangs: 4 calls/);
-const NO_THREADS = expected('no-threads', 'server', /^The server: all its 10 request threads are busy/);
-const DEADLOCK = expected('deadlock', 'server', /^The server: a deadlock, which only a restart ends \(2 threads/);
 const DESCRIPTORS = expected('descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/);
 const LEFT = expected('clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/);
 const SLOW = expected('clients-slow', 'client', /^Clients, .* waited .* for their clients/);
@@ -178,21 +166,13 @@ function beforeStoppedJvm(chromium: Chromium, tomcatOf: () => Tomcat): void {
 }
 
 function ofClients(chromium: Chromium, urlOf: () => string): void {
-  const defer = deferTo(afterAll);
   const situation = situationsBy(chromium, it.concurrent);
-  let giveUpByJava: (origin: string) => Promise<unknown>;
 
-  beforeAll(async () => {
-    giveUpByJava = await createJavaClient(defer);
-  }, TIMEOUT_MS);
-
-  for (const [what, wanted, act] of [
-    ['read slowly', SLOW, (listen: string) => readSlowly(listen)],
-    ['send slowly', SLOW, (listen: string) => sendSlowly(listen)],
-    ['give up: curl', LEFT, (listen: string) => giveUpByCurl(`http://${listen}`)],
-    ['give up: Java', LEFT, (listen: string) => giveUpByJava(`http://${listen}`)],
+  for (const [what, act] of [
+    ['read', readSlowly],
+    ['send', sendSlowly],
   ] as const)
-    situation(`blames clients that ${what}`, wanted, () => ({
+    situation(`blames clients that ${what} slowly`, SLOW, () => ({
       ...{ url: urlOf(), provoke: ({ listen }) => act(listen) },
     }));
 
@@ -236,8 +216,7 @@ function connectMany(count: number, port: number, until: Defer): readonly net.So
 function withJvm(chromium: Chromium): void {
   const defer = deferTo(afterAll);
   const situation = situationsBy(chromium, it);
-  const folder = new Folder();
-  defer(() => folder.remove());
+  const folder = new Folder(defer);
   let tomcat: ManagerTomcat;
 
   beforeAll(async () => {
@@ -245,12 +224,11 @@ function withJvm(chromium: Chromium): void {
   }, TIMEOUT_MS);
 
   const rpc = (path: string, name: string) => ({ methods: ['GET'], path, kind: 'rpc', name });
-  const before = (provoke: NonNullable<Trouble['provoke']>, more = {}): Trouble => ({
+  const before = (provoke: NonNullable<Trouble['provoke']>): Trouble => ({
     ...{ url: `${tomcat.origin}/beans`, application: 'beans', provoke },
     config: {
       jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
-      rest: { rules: ['Hold', 'Burn', 'Fill'].map((name) => rpc(`/${name.toLowerCase()}`, `Plant.${name}`)) },
-      ...more,
+      rest: { rules: [rpc('/burn', 'Plant.Burn'), rpc('/fill', 'Plant.Fill')] },
     },
   });
   const get = ({ listen }: SidecarProcess, target: string, count: number) =>
@@ -280,26 +258,6 @@ function withJvm(chromium: Chromium): void {
     execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${countOpen() + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
-  });
-
-  situation('names the call that hangs', HOLDS, () =>
-    before((sidecar) => {
-      void get(sidecar, 'hold', 4);
-    }),
-  );
-
-  situation('says that all request threads are busy', NO_THREADS, (until) => {
-    until(() => fetch(`${tomcat.origin}/beans/hold?release`));
-    // Four are still held, and the status page takes the tenth.
-    return before((sidecar) => {
-      void get(sidecar, 'hold', 5);
-    });
-  });
-
-  situation('finds a deadlock', DEADLOCK, async (until) => {
-    await fetch(`${tomcat.origin}/beans/deadlock`);
-    const threads = { whenCallRuns: '2s', folder: temporaryFolder(until), atMostEvery: '1s' };
-    return before((sidecar) => get(sidecar, 'burn?ms=4000', 1), { diagnosis: { threads } });
   });
 
   situation('names the call that fails since no memory is left', NO_MEMORY, () =>

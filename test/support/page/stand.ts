@@ -44,10 +44,10 @@ export class Harness {
       response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
       response.setHeader('content-type', 'application/json');
       setTimeout(() => response.end('{}'), url.includes('Slow') ? SLOW_MS : 0);
-    });
-    const jvm = await startApplication((_request, response) => response.end(JVM));
+    }, defer);
+    const jvm = await startApplication((_request, response) => response.end(JVM), defer);
     const harness = new Harness(options, upstream, jvm, path.join(temporaryFolder(defer), 'sidecar.json'));
-    defer(() => harness.#stop());
+    defer(() => harness.stopSidecar());
     await harness.startSidecar();
     return harness;
   }
@@ -109,11 +109,5 @@ export class Harness {
       }
     };
     await Promise.all(Array.from({ length: 32 }, work));
-  }
-
-  async #stop(): Promise<void> {
-    await this.stopSidecar();
-    this.upstream.close();
-    this.jvm.close();
   }
 }

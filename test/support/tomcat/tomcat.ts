@@ -1,12 +1,12 @@
 /** A real Tomcat 10 of Debian's package, with a CATALINA_BASE of its own: nothing of the installed service is read or written. */
-import { type ChildProcess, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Defer, temporaryFolder } from '../deferred.ts';
-import { isAvailable } from '../programs.ts';
+import { hasProgram, isAvailable } from '../programs.ts';
 import { startProgram } from '../running-program.ts';
 
 const CATALINA_HOME = '/usr/share/tomcat10';
@@ -20,7 +20,7 @@ export interface Tomcat {
 
 export function hasTomcat(): boolean {
   const isInstalled = existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar'));
-  return isAvailable('Tomcat', isInstalled && spawnSync('java', ['-version']).status === 0);
+  return isAvailable('Tomcat', isInstalled && hasProgram('java'));
 }
 
 export interface Application {
