@@ -16,11 +16,7 @@ export function startProgram(defer: Defer, program: string, args: readonly strin
 /** A program that answers `url` with a success once it is ready. */
 export async function startServer(defer: Defer, url: string, program: string, ...args: readonly string[]) {
   const { output } = startProgram(defer, program, args);
-  const isReady = () =>
-    fetch(url).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+  const isReady = async () => (await fetch(url).catch(() => undefined))?.ok === true;
   await vi
     .waitUntil(isReady, { timeout: 30_000, interval: 50 })
     .catch(() => Promise.reject(new Error(`${program} is not ready: ${output()}`)));

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { installBothRuntimes, runtimeIn, windowsRuntimeIn } from '../../support/install/executable.ts';
-import { copyProject, succeed } from '../../support/install/project-copy.ts';
-import { ROOT, run } from '../../support/install/run.ts';
+import { copyProject } from '../../support/install/project-copy.ts';
+import { ROOT, run, succeed } from '../../support/install/run.ts';
 import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 /** Each release installs npm's packages and compresses 800 MB, on a busy machine. */

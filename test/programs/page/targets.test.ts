@@ -21,15 +21,8 @@ const TARGETS = [
   target('E.Alarm.Confirm', { share: 1, month: { met: 40, missed: 0 }, allowanceUsed: null }),
   target('E.New', { month: { met: 0, missed: 0 }, allowanceUsed: 0, hour: [null] }),
 ];
-const told = (targets: Target[]) =>
-  live({
-    applications: [
-      application(
-        points(60, () => ({})),
-        { targets },
-      ),
-    ],
-  });
+const IDLE = points(60, () => ({}));
+const told = (targets: Target[]) => live({ applications: [application(IDLE, { targets })] });
 
 describeInChromium('the targets', (chromium) => {
   let page: ToldPage;
@@ -92,8 +85,6 @@ describeInChromium('the targets', (chromium) => {
     expect(await violationsOf(page.page)).toEqual([]);
     expect(await unexplainedNumbers(page.page)).toEqual([]);
     expect((await explanationsByKeyboard(page.page)).missing).toEqual([]);
-    const folder = process.env.D2S_PICTURES;
-    if (folder !== undefined) await page.page.screenshot({ path: `${folder}/targets-${width}.png` });
   });
 
   it('are absent without calls.targets, and 100 of them leave room for the tables', async () => {

@@ -29,7 +29,8 @@ const DURATIONS_MS = [...Array.from({ length: 19 }, () => 20), 700];
 const OFF = { classic: 1.6, native: 1.05 } as const;
 const HISTOGRAMS = FAMILIES.filter(({ type }) => type === 'histogram');
 
-type Form = 'classic' | 'native' | 'exponential';
+const FORMS = ['classic', 'native', 'exponential'] as const;
+type Form = (typeof FORMS)[number];
 
 /** All histograms of a sidecar in one form. `exponential`: as OTLP has them, where the sidecar's own ones stay classic. */
 function seriesOf(form: Form, nowMs: number): WrittenSeries[] {
@@ -91,18 +92,15 @@ describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms',
     const flags = ['--enable-feature=native-histograms', '--web.enable-remote-write-receiver'];
     prometheus = await startPrometheus(defer, [], 'token', rules, { flags });
     const now = Date.now();
-    const forms: readonly Form[] = ['classic', 'native', 'exponential'];
-    await remoteWrite(
-      prometheus.origin,
-      forms.flatMap((form) => seriesOf(form, now)),
-    );
+    const series = FORMS.flatMap((form) => seriesOf(form, now));
+    await remoteWrite(prometheus.origin, series);
   });
 
   /** The values of an expression over one sidecar. */
   const valuesOf = async (expr: string) => (await prometheus.query(expr)).map(({ value }) => value);
 
   it.each(PANELS)('has the percentiles of the panel $name in all forms', async ({ classic, native }) => {
-    for (const form of ['classic', 'native', 'exponential'] as const) {
+    for (const form of FORMS) {
       const variables = { job: 'd2-sidecar', instance: form, application: '.+', __rate_interval: '5m', __range: '30m' };
       const values = await valuesOf(substituted(form === 'classic' ? classic : native, variables));
       expect([form, values.length]).toEqual([form, 1]);
@@ -131,7 +129,7 @@ describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms',
   it('has the values of each rule that differs in all forms', async () => {
     const p99 = 'application_kind:d2_call_duration_seconds:p99_30m';
     const [ofCalls, ofLoop] = differingRules(RULES_PATH, NATIVE_RULES_PATH);
-    for (const form of ['classic', 'native', 'exponential'] as const) {
+    for (const form of FORMS) {
       const ofForm = (one: typeof ofCalls) => (form === 'classic' ? one?.classic : one?.native) ?? '';
       for (const expr of [ofForm(ofCalls), ofForm(ofLoop)]) {
         const [found, ...others] = (await prometheus.query(expr)).filter(({ labels }) => labels.site === form);

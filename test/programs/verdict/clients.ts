@@ -1,14 +1,12 @@
 /** Clients of a call: those that wait, read or send slowly, and those that give up, by curl, Chromium and nginx. */
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { run } from '../../support/install/run.ts';
 import { toHead } from '../../support/load/heads.ts';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { portOf } from '../../support/net.ts';
 
-const run = promisify(execFile);
 export const REST = '/smartWeb/api/rest/v0/d2/';
 const ANNA = basic('anna', 'word of anna');
 /** Long enough to start, connect and send the call on a busy machine. */
@@ -62,7 +60,7 @@ export function sendSlowly(listen: string): Promise<unknown> {
 export function giveUpByCurl(origin: string): Promise<unknown> {
   const patience = ['--insecure', '--silent', '--max-time', String(PATIENCE_S)];
   const request = ['--header', `authorization: ${ANNA}`, '--data', '[]', `${origin}${REST}${CALL}`];
-  return times(5, () => run('curl', [...patience, ...request]).catch(() => undefined));
+  return times(5, () => run('curl', [...patience, ...request]));
 }
 
 /** Runs in a page of the application: `fetch` with an `AbortSignal`. */

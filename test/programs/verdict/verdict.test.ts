@@ -1,6 +1,6 @@
 /** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts and hanging.test.ts, too. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../bench/load/ports.ts';
@@ -19,28 +19,29 @@ import {
   pinToOneProcessor,
   startManagerTomcat,
 } from '../jvm/http/manager-tomcat/manager-tomcat.ts';
+import { isStopped } from '../jvm/truth/truth.ts';
 import { call, giveUpByCurl, giveUpInPage, IN_PAGE, REST, readSlowly, sendSlowly } from './clients.ts';
-import { expected, situationsBy, type Trouble } from './site.ts';
+import { type Expected, situationsBy, type Trouble } from './site.ts';
 
 const RPC = `${REST}rpc/E.Demo`;
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 60_000;
 
-const QUIET = expected('quiet', 'unknown', /^Nothing to judge by/);
-const FINE = expected('fine', 'nobody', /^No sign of trouble/);
-const SOME_FAIL = expected('calls-fail', 'server', /^The server: 50 % .*most often E\.Demo\.Fail \(4 of its 4\)/);
-const NO_MEMORY = expected('calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/);
+const QUIET: Expected = ['quiet', 'unknown', /^Nothing to judge by/];
+const FINE: Expected = ['fine', 'nobody', /^No sign of trouble/];
+const SOME_FAIL: Expected = ['calls-fail', 'server', /^The server: 50 % .*most often E\.Demo\.Fail \(4 of its 4\)/];
+const NO_MEMORY: Expected = ['calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/];
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
-const HUNG = expected('hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/);
-const PROCESSORS = expected('processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/);
-const DESCRIPTORS = expected('descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/);
-const LEFT = expected('clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/);
-const SLOW = expected('clients-slow', 'client', /^Clients, .* waited .* for their clients/);
+const HUNG: Expected = ['hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/];
+const PROCESSORS: Expected = ['processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/];
+const DESCRIPTORS: Expected = ['descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/];
+const LEFT: Expected = ['clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/];
+const SLOW: Expected = ['clients-slow', 'client', /^Clients, .* waited .* for their clients/];
 const OTHER_NAME = /configuration: \d+ requests .* for \/smartWeb\/\.\.\. would be calls, .* is \/smartweb\./;
 const OTHER_PATH = /configuration: \d+ requests .* such as \/smartWeb\/odata.* are no calls/;
-const DRAINING = expected('draining', 'sidecar', /^The sidecar is draining on request/);
-const GONE = expected('upstream-unreachable', 'server', /does not accept connections \(ECONNREFUSED\)/);
-const SILENT = expected('upstream-unreachable', 'network', /does not answer \(.*TIMEOUT\)/);
+const DRAINING: Expected = ['draining', 'sidecar', /^The sidecar is draining on request/];
+const GONE: Expected = ['upstream-unreachable', 'server', /does not accept connections \(ECONNREFUSED\)/];
+const SILENT: Expected = ['upstream-unreachable', 'network', /does not answer \(.*TIMEOUT\)/];
 
 describeInChromium(
   'the verdict',
@@ -86,18 +87,18 @@ function beforeTomcat(chromium: Chromium): void {
     },
   }));
 
-  situation('names the call that takes longer than clients wait', expected('calls-late', 'server', LATE), () => ({
+  situation('names the call that takes longer than clients wait', ['calls-late', 'server', LATE], () => ({
     ...{ url, config: { calls: { clientTimeout: '1s' } } },
     provoke: ({ listen }) => call(listen, `${RPC}/Sleep1500`, 4),
   }));
 
-  const otherName = expected('not-classified', 'sidecar', OTHER_NAME);
+  const otherName: Expected = ['not-classified', 'sidecar', OTHER_NAME];
   situation('names the application that is called and the one that is configured', otherName, () => ({
     ...{ url: url.replace('smartWeb', 'smartweb'), application: 'smartweb' },
     provoke: ({ listen }) => call(listen, `${RPC}/TestInOut`, 25),
   }));
 
-  const otherPath = expected('not-classified', 'sidecar', OTHER_PATH);
+  const otherPath: Expected = ['not-classified', 'sidecar', OTHER_PATH];
   situation('names the path of requests that are no calls', otherPath, () => ({
     ...{ url, provoke: ({ listen }) => call(listen, '/smartWeb/odata/plant', 25, 'GET') },
   }));
@@ -110,28 +111,21 @@ function beforeTomcat(chromium: Chromium): void {
     },
   }));
 
-  situation('knows that a server that was killed while it was called is gone', GONE, async (until) => {
-    const own = await startWarmTomcat(until);
-    return {
-      url: `http://${HOST}:${own.port}/smartWeb`,
-      provoke: async ({ listen }) => {
-        await call(listen, `${RPC}/TestInOut`, 10);
-        process.kill(own.pid, 'SIGKILL');
-        await call(listen, `${RPC}/TestInOut`, 10);
-      },
-    };
-  });
-
-  situation('knows that a server that nobody calls was stopped', GONE, async (until) => {
-    const own = await startWarmTomcat(until);
-    return {
-      url: `http://${HOST}:${own.port}/smartWeb`,
-      provoke: async ({ listen }) => {
-        await call(listen, `${RPC}/TestInOut`, 1);
-        process.kill(own.pid, 'SIGTERM');
-      },
-    };
-  });
+  for (const [what, signal, callsAfter] of [
+    ['was killed while it was called', 'SIGKILL', 10],
+    ['was stopped while nobody called it', 'SIGTERM', 0],
+  ] as const)
+    situation(`knows that a server that ${what} is gone`, GONE, async (until) => {
+      const own = await startWarmTomcat(until);
+      return {
+        url: `http://${HOST}:${own.port}/smartWeb`,
+        provoke: async ({ listen }) => {
+          await call(listen, `${RPC}/TestInOut`, 10);
+          process.kill(own.pid, signal);
+          await call(listen, `${RPC}/TestInOut`, callsAfter);
+        },
+      };
+    });
 }
 
 /** One after the other, and beside nothing else: they stop the JVM. */
@@ -139,14 +133,12 @@ function beforeStoppedJvm(chromium: Chromium, tomcatOf: () => Tomcat): void {
   const situation = situationsBy(chromium, it);
   const urlOf = () => `http://${HOST}:${tomcatOf().port}/smartWeb`;
 
-  /** Resolves once every thread has stopped: on a busy machine some answer for a while. */
+  /** On a busy machine some threads answer for a while. */
   async function stopJvm(until: Defer): Promise<void> {
     const { pid } = tomcatOf();
     until(() => process.kill(pid, 'SIGCONT'));
     process.kill(pid, 'SIGSTOP');
-    const threads = `/proc/${pid}/task`;
-    const isStopped = (thread: string) => /\) T /.test(readFileSync(`${threads}/${thread}/stat`, 'latin1'));
-    await vi.waitFor(() => expect(readdirSync(threads).every(isStopped)).toBe(true), { interval: 2 });
+    await vi.waitFor(() => expect(isStopped(pid)).toBe(true), { interval: 2 });
   }
 
   situation('names the call that hangs while the JVM stands still', HUNG, (until) => ({

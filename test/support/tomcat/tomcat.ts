@@ -73,7 +73,8 @@ export async function createTomcatBase(
   return base;
 }
 
-function javaArguments(base: string, options: readonly string[]): string[] {
+/** Starts Tomcat in `base` once it is given to a JVM. */
+export function javaArguments(base: string, options: readonly string[] = []): string[] {
   const bin = join(CATALINA_HOME, 'bin');
   return [
     ...options,
