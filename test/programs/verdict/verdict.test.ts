@@ -16,7 +16,6 @@ import {
   hasManager,
   type ManagerTomcat,
   managerKeys,
-  pinToOneProcessor,
   startManagerTomcat,
 } from '../jvm/http/manager-tomcat/manager-tomcat.ts';
 import { isStopped } from '../jvm/truth/truth.ts';
@@ -33,7 +32,6 @@ const SOME_FAIL: Expected = ['calls-fail', 'server', /^The server: 50 % .*most o
 const NO_MEMORY: Expected = ['calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/];
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
 const HUNG: Expected = ['hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/];
-const PROCESSORS: Expected = ['processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/];
 const DESCRIPTORS: Expected = ['descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/];
 const LEFT: Expected = ['clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/];
 const SLOW: Expected = ['clients-slow', 'client', /^Clients, .* waited .* for their clients/];
@@ -225,21 +223,6 @@ function withJvm(chromium: Chromium): void {
   });
   const get = ({ listen }: SidecarProcess, target: string, count: number) =>
     call(listen, `/beans/${target}`, count, 'GET');
-
-  situation('says that the JVM uses all its processors', PROCESSORS, (until) => {
-    pinToOneProcessor(tomcat.pid, until);
-    let isOver = false;
-    until(() => {
-      isOver = true;
-    });
-    const burn = async (sidecar: SidecarProcess, ms: number) => {
-      while (!isOver) await get(sidecar, `burn?ms=${ms}`, 1);
-    };
-    return before((sidecar) => {
-      // Of several lengths, so that there is always one that runs.
-      for (const ms of [2_300, 2_900, 3_500, 4_100]) void burn(sidecar, ms);
-    });
-  });
 
   situation('says that the server has no descriptors left', DESCRIPTORS, async (until) => {
     const countOpen = () => readdirSync(`/proc/${tomcat.pid}/fd`).length;
