@@ -26,8 +26,8 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   if (cgroup === undefined)
     progress('no memory cgroup can be made here: resident memory is compared with 512 MiB instead');
   const core = takeCores();
-  const start = (name: string) => OrderedProcess.start(processes, path.join(import.meta.dirname, name, 'main.js'));
-  const [upstream, users] = await Promise.all([start('upstream'), start('users')]);
+  const start = (name: string) => OrderedProcess.start(processes, path.join(import.meta.dirname, name));
+  const [upstream, users] = await Promise.all([start('upstream/main.js'), start('users/crowd.js')]);
   const upstreamPort = await upstream.order<number>('port');
   if (generateMinutes !== undefined) {
     process.stdout.write(`\n${await generate(generateMinutes, { processes, folder, upstreamPort, core })}`);

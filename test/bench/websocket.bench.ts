@@ -73,23 +73,16 @@ describe('a message of 200 bytes', () => {
   const plain = contents.map((content) => text(content));
   const masked = contents.map((content) => text(content, { mask: MASK }));
   const deflated = payloads.map((payload) => compressed(payload));
-  bench(
-    'uncompressed',
-    createRound(plain, () => createReader('upstream')),
-  );
-  bench(
-    'uncompressed, masked',
-    createRound(masked, () => createReader('client')),
-  );
-  bench(
-    'compressed with context takeover',
-    createRound(deflated, () => createReader('upstream', true)),
-  );
-  const alone = compressed(payloads[0] as Buffer);
-  bench(
-    'compressed without',
-    createRound([alone], () => createReader('upstream', false)),
-  );
+  const alone = [compressed(payloads[0] as Buffer)];
+  for (const [what, frames, from, contextTakeover] of [
+    ['uncompressed', plain, 'upstream', undefined],
+    ['uncompressed, masked', masked, 'client', undefined],
+    ['compressed with context takeover', deflated, 'upstream', true],
+    ['compressed without', alone, 'upstream', false],
+  ] as const) {
+    const round = createRound(frames, () => createReader(from, contextTakeover));
+    bench(what, round);
+  }
 });
 
 describe('inflating one message with context takeover, otherwise', () => {

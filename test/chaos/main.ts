@@ -18,7 +18,7 @@ import { Storm } from './run/storm.ts';
 import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
 
-const UPSTREAM = path.join(import.meta.dirname, 'upstream/main.js');
+const UPSTREAM = path.join(import.meta.dirname, 'upstream/scripted-upstream.js');
 const PROGRESS_MS = 5_000;
 const SIZE = { call: 90, poll: 80, socket: 30 };
 

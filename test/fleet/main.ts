@@ -8,14 +8,14 @@ import { type Processes, progress } from '../bench/load/processes.ts';
 import { readDashboard } from '../support/grafana/dashboard.ts';
 import { OrderedProcess } from '../support/load/orders.ts';
 import { runProgram } from '../support/load/run.ts';
-import { type FleetOptions, parseOptions, USAGE } from './options.ts';
+import { parseOptions, USAGE } from './options.ts';
 import { faultsOf, renderReport } from './report.ts';
 import { runStage, type StageReading } from './stage.ts';
 
 /** Bundled, this file is one folder below the project's. */
 const ROOT = path.join(import.meta.dirname, '..');
 
-async function run(options: FleetOptions, processes: Processes, folder: string): Promise<number> {
+async function run(options: ReturnType<typeof parseOptions>, processes: Processes, folder: string): Promise<number> {
   const { minutes, intervalS } = options;
   const dashboards = { fleet: readDashboard('fleet', ROOT), site: readDashboard('d2-sidecar', ROOT) };
   const ruleFiles = ['rules', 'fleet'].map((name) => path.join(ROOT, `config/prometheus/${name}.yml`));

@@ -10,15 +10,7 @@ export const USAGE = `npm run fleet -- [options]
   --help           this
 `;
 
-export interface FleetOptions {
-  readonly small: readonly number[];
-  readonly full: readonly number[];
-  readonly minutes: number;
-  readonly intervalS: number;
-  readonly stores: readonly StoreName[];
-}
-
-export function parseOptions(args: readonly string[]): FleetOptions {
+export function parseOptions(args: readonly string[]) {
   const { small, full, minutes, interval, stores } = readOptions(USAGE, args);
   return {
     small: toCounts('small', small, [100, 300, 1_000]),

@@ -1,4 +1,5 @@
 /** The tables of `npm run fleet`, as Markdown. */
+import { renderTable } from '../bench/load/report.ts';
 import type { QueryReading, StageReading } from './stage.ts';
 
 const NAMES = { prometheus: 'Prometheus', victoria: 'VictoriaMetrics' };
@@ -19,12 +20,12 @@ const COLUMNS: readonly Column[] = [
 ];
 
 export function renderReport(stages: readonly StageReading[]): string {
-  const main = table(
+  const main = renderTable(
     COLUMNS.map(([title]) => title),
     stages.map((stage) => COLUMNS.map(([, cell]) => cell(stage))),
   );
   const names = stages[0]?.groups.map(({ name, intervalS }) => [name, intervalS] as const) ?? [];
-  const rules = table(
+  const rules = renderTable(
     ['Rule group (interval)', ...stages.map(toTitle)],
     names.map(([name, intervalS]) => [
       `\`${name}\` (${intervalS} s)`,
@@ -32,17 +33,17 @@ export function renderReport(stages: readonly StageReading[]): string {
     ]),
   );
   const queries = stages[0]?.queries.map(({ dashboard, name }) => `${dashboard}: ${name}`) ?? [];
-  const times = table(
+  const times = renderTable(
     ['Query', ...stages.map(toTitle)],
     queries.map((query) => [query, ...stages.map((stage) => toTime(timeOf(stage, query)))]),
   );
-  const summary = table(
+  const summary = renderTable(
     ['Dashboard', ...stages.map(toTitle)],
     ['fleet', 'site'].map((dashboard) => [dashboard, ...stages.map((stage) => toSummary(stage.queries, dashboard))]),
   );
   const missed = stages.reduce((sum, stage) => sum + stage.missedEvaluations, 0);
-  const evaluations = `Missed evaluations: ${missed}\n`;
-  return [main, rules, evaluations, 'Slowest query, and all one after the other:\n', summary, times].join('\n');
+  const evaluations = `Missed evaluations: ${missed}`;
+  return [main, rules, evaluations, 'Slowest query, and all one after the other:', summary, `${times}\n`].join('\n\n');
 }
 
 /** What is wrong with a stage; empty if nothing is. */
@@ -71,9 +72,4 @@ function toSummary(queries: readonly QueryReading[], dashboard: string): string 
 function toTime(seconds: number): string {
   if (Number.isNaN(seconds)) return '';
   return seconds >= 1 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds * 1_000)} ms`;
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
-  return `${lines.join('\n')}\n`;
 }

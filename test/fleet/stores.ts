@@ -5,6 +5,7 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts, untilListening } from '../bench/load/ports.ts';
 import { hasEnded, type Processes } from '../bench/load/processes.ts';
+import { PrometheusApi } from '../support/prometheus/prometheus-api.ts';
 import type { TargetGroup } from './sites/synthetic-fleet.ts';
 
 export const STORES = ['prometheus', 'victoria'] as const;
@@ -33,17 +34,18 @@ export interface GroupReading {
 }
 
 /** Both answer the same queries at the same paths. */
-export class Store {
+export class Store extends PrometheusApi {
   readonly name: StoreName;
   /** The store; of VictoriaMetrics also vmalert, which evaluates the rules. */
   readonly children: readonly ChildProcess[];
-  readonly #origin: string;
   readonly #ofRules: string;
 
   private constructor(name: StoreName, children: readonly ChildProcess[], origins: readonly [string, string]) {
+    const [origin, ofRules] = origins;
+    super(origin);
     this.name = name;
     this.children = children;
-    [this.#origin, this.#ofRules] = origins;
+    this.#ofRules = ofRules;
   }
 
   static async start({ name, processes, folder, targets, intervalS, ruleFiles }: StoreParts): Promise<Store> {
@@ -94,30 +96,20 @@ export class Store {
     return Number(SAMPLES[this.name].exec(await this.#text('/metrics'))?.[1]);
   }
 
-  /** The first value of an instant query; NaN without one. */
-  async value(promql: string): Promise<number> {
-    type Result = { readonly result: readonly { readonly value: readonly [number, string] }[] };
-    const { result } = await this.#read<Result>(`query?query=${encodeURIComponent(promql)}`);
-    return Number(result[0]?.value[1]);
-  }
-
   /** How long a query takes, in seconds: now, or over the last `rangeS` as Grafana asks. */
   async timeOf(promql: string, rangeS: number | undefined): Promise<number> {
     const query = `query=${encodeURIComponent(promql)}`;
     const end = Math.floor(Date.now() / 1_000);
     const startMs = performance.now();
-    if (rangeS === undefined) await this.#read(`query?${query}`);
-    else await this.#read(`query_range?${query}&start=${end - rangeS}&end=${end}&step=15`);
+    if (rangeS === undefined) await this.read(`query?${query}`);
+    else await this.read(`query_range?${query}&start=${end - rangeS}&end=${end}&step=15`);
     return (performance.now() - startMs) / 1_000;
   }
 
   async groups(): Promise<readonly GroupReading[]> {
     if (this.name !== 'prometheus') return this.#groupsOfVmalert();
-    type Group = { readonly name: string; readonly interval: number; readonly evaluationTime: number };
-    const { groups } = await this.#read<{ groups: readonly Group[] }>('rules');
-    return groups.map(({ name, interval, evaluationTime }) => ({
-      ...{ name, intervalS: interval, seconds: evaluationTime },
-    }));
+    const groups = await this.ruleGroups();
+    return groups.map(({ name, interval: intervalS, evaluationTime: seconds }) => ({ name, intervalS, seconds }));
   }
 
   /** Its longest evaluations of the last minutes. */
@@ -144,13 +136,7 @@ export class Store {
     return [...text.matchAll(line)];
   }
 
-  async #text(target: string, origin = this.#origin): Promise<string> {
+  async #text(target: string, origin = this.origin): Promise<string> {
     return (await fetch(`${origin}${target}`)).text();
-  }
-
-  async #read<Data>(target: string): Promise<Data> {
-    const answer = JSON.parse(await this.#text(`/api/v1/${target}`)) as { error?: string; data: Data };
-    if (answer.error !== undefined) throw new Error(`${this.name}: ${target}: ${answer.error}`);
-    return answer.data;
   }
 }

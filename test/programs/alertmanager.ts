@@ -1,20 +1,15 @@
 /** Debian's Alertmanager with the configuration of config/prometheus, and a mail server that keeps what it sends. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Defer, temporaryFolder } from '../support/deferred.ts';
 import { ROOT } from '../support/docs/documents.ts';
-import { collect } from '../support/install/run.ts';
-import { toUnusedPort } from '../support/net.ts';
+import { listening, toUnusedPort } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
-import { exitOf, stopProcess } from '../support/sidecar-process.ts';
+import { startServer } from '../support/running-program.ts';
 
 const ALERTMANAGER = '/usr/bin/prometheus-alertmanager';
-const WAIT = { timeout: 30_000, interval: 50 };
 export const ALERTMANAGER_PATH = path.join(ROOT, 'config/prometheus/alertmanager.yml');
 export const hasAlertmanager = isAvailable('Alertmanager', existsSync(ALERTMANAGER));
 
@@ -28,40 +23,14 @@ export async function startAlertmanager(defer: Defer, mailPort: number, groupWai
   writeFileSync(file, stringify(config));
   const address = `127.0.0.1:${await toUnusedPort()}`;
   const options = [`--config.file=${file}`, `--storage.path=${folder}/data`, `--web.listen-address=${address}`];
-  const child = spawn(ALERTMANAGER, [...options, '--cluster.listen-address='], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
-  const output = collect(child.stderr);
-  const isReady = () =>
-    fetch(`http://${address}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await vi.waitUntil(isReady, WAIT).catch(() => Promise.reject(new Error(`Alertmanager is not ready: ${output()}`)));
+  await startServer(defer, `http://${address}/-/ready`, ALERTMANAGER, ...options, '--cluster.listen-address=');
   return address;
 }
 
 /** Takes every message (RFC 5321), without TLS. */
-export class MailServer {
-  readonly messages: string[] = [];
-  readonly #server = net.createServer((socket) => this.#serve(socket));
-
-  static async listen(): Promise<MailServer> {
-    const one = new MailServer();
-    one.#server.listen(0, '127.0.0.1');
-    await once(one.#server, 'listening');
-    return one;
-  }
-
-  get port(): number {
-    return (this.#server.address() as net.AddressInfo).port;
-  }
-
-  close(): void {
-    this.#server.close();
-  }
-
-  #serve(socket: net.Socket): void {
+export async function startMailbox(defer: Defer) {
+  const messages: string[] = [];
+  const server = net.createServer((socket) => {
     let text = '';
     let isBody = false;
     socket.on('error', () => undefined);
@@ -74,12 +43,14 @@ export class MailServer {
         if (at < 0) return;
         const line = text.slice(0, at);
         text = text.slice(at + end.length);
-        if (isBody) this.messages.push(decode(line));
+        if (isBody) messages.push(decode(line));
         isBody = !isBody && line === 'DATA';
         socket.write(isBody ? '354 go on\r\n' : line === 'QUIT' ? '221 bye\r\n' : '250 ok\r\n');
       }
     });
-  }
+  });
+  defer(() => server.close());
+  return { messages, port: await listening(server) };
 }
 
 /** Quoted-printable (RFC 2045 section 6.7), of ASCII. */

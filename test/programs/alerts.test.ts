@@ -1,7 +1,6 @@
 /** Messages to real receivers: a webhook, and Debian's exim. */
 import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -12,11 +11,10 @@ import { hasExim, startMailServer } from '../support/export/alerts/exim.ts';
 import { alertsConfig, openAlerts, playChanges } from '../support/export/alerts/stand.ts';
 import { HUNG } from '../support/measure/verdict-evidence.ts';
 import { portOf, send, startApplication, toUnusedPort } from '../support/net.ts';
-import { jsonOf, runSidecar, type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
+import { jsonOf, runSidecar, type SidecarProcess, startConfigured, verdictOf } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
 
 const defer = deferTo(afterAll);
-const VERDICT = '/smartWeb/api/rest/v0/admin/d2/verdict';
 const SECRET = 'the key of the signature';
 
 interface Received {
@@ -40,33 +38,12 @@ async function startReceiver() {
     if (request.method !== 'POST') return;
     const message = JSON.parse(body) as Received['message'];
     received.push({ atMs: performance.now(), signature: request.headers['x-signature'], body, message });
-  });
-  defer(() => hook.close());
+  }, defer);
   return Object.assign(receiver, { url: `http://127.0.0.1:${hook.port}/hooks/t0ken-hush?sig=s3cr3t` });
 }
 
-/** An application on a port of its own, which can go and come back. */
-async function startRestartable() {
-  const port = await toUnusedPort();
-  let server: http.Server | undefined;
-  const up = async () => {
-    server = http.createServer((_, response) => response.end('{"value":1}'));
-    await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve));
-  };
-  const down = () => {
-    server?.close();
-    server?.closeAllConnections();
-  };
-  defer(down);
-  await up();
-  return { port, up, down };
-}
-
-const codeOf = async ({ monitor }: SidecarProcess) =>
-  (JSON.parse((await send(portOf(monitor), VERDICT)).body) as { code: string }).code;
-
 async function untilCode(sidecar: SidecarProcess, isIt: (code: string) => boolean): Promise<number> {
-  await vi.waitUntil(async () => isIt(await codeOf(sidecar)), { timeout: 40_000, interval: 50 });
+  await vi.waitUntil(async () => isIt((await verdictOf(sidecar)).code), { timeout: 40_000, interval: 50 });
   return performance.now();
 }
 
@@ -76,7 +53,7 @@ describe('a webhook', () => {
   it('gets each event once and in time, signed, over a refusal, a restart and a silence; no secret is told', {
     timeout: 180_000,
   }, async () => {
-    const application = await startRestartable();
+    const application = await startApplication((_, response) => response.end('{"value":1}'), defer);
     const receiver = await startReceiver();
     const folder = temporaryFolder(defer);
     const secretFile = path.join(folder, 'secret');
@@ -91,7 +68,7 @@ describe('a webhook', () => {
     receiver.received.length = 0;
 
     receiver.status = 503;
-    application.down();
+    application.close();
     await send(portOf(first.listen), '/smartWeb/').catch(() => undefined);
     const codeAtMs = await untilCode(first, (code) => code === 'upstream-unreachable');
     await vi.waitUntil(() => receiver.refused === 1, { timeout: 10_000 });
@@ -116,7 +93,7 @@ describe('a webhook', () => {
     // As long as a second beginning would take.
     await wait(5_000);
     expect(receiver.received).toHaveLength(1);
-    await application.up();
+    application.server.listen(application.port, '127.0.0.1');
     const goneAtMs = await untilCode(second, (code) => code !== 'upstream-unreachable');
     await vi.waitUntil(() => receiver.received.length === 2, { timeout: 25_000 });
     const ends = receiver.received[1] as Received;
@@ -126,7 +103,7 @@ describe('a webhook', () => {
 
     const silenced = await runSidecar(['silence', '1h', 'index build', ...socketOf(second)]);
     expect(silenced.stdout).toMatch(/: no messages until \d{4}-\d\d-\d\d \d\d:\d\d UTC\n$/);
-    application.down();
+    application.close();
     await send(portOf(second.listen), '/smartWeb/').catch(() => undefined);
     await untilCode(second, (code) => code === 'upstream-unreachable');
     await wait(5_000);
@@ -157,8 +134,7 @@ describe('a webhook', () => {
   });
 
   it('check --connect reaches the receivers, and says which cannot be', async () => {
-    const application = await startApplication((_, response) => response.end('{}'));
-    defer(() => application.close());
+    const application = await startApplication((_, response) => response.end('{}'), defer);
     const receiver = await startReceiver();
     const check = (alerts: object) => {
       const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
@@ -192,15 +168,14 @@ describe.skipIf(!hasExim)('Debian’s exim', () => {
   const certificate = certificates.signed(authority, { name: 'mail.example.org' });
   const login = { user: 'd2-sidecar', password: 'a pass word' };
   const passwordFile = certificates.file('password', `${login.password}\n`);
+  const mailBy = ({ port }: { readonly port: number }, more = {}) => ({
+    ...{ smtp: `smtp://127.0.0.1:${port}`, from: 'd2@example.org', to: ['operators@example.org'] },
+    ...{ user: login.user, passwordFile, caFile: authority.certFile, ...more },
+  });
 
   it('gets each mail once after it was down for an hour, by STARTTLS with a login', { timeout: 60_000 }, async () => {
     const server = await startMailServer(defer, { certificate, ...login });
-    const alerts = {
-      mail: {
-        ...{ smtp: `smtp://127.0.0.1:${server.port}`, from: 'd2@example.org', user: login.user, passwordFile },
-        ...{ to: ['operators@example.org', 'boss@example.org'], caFile: authority.certFile },
-      },
-    };
+    const alerts = { mail: mailBy(server, { to: ['operators@example.org', 'boss@example.org'] }) };
     // The hour passes by a clock that the test moves; each try is a real one.
     const opened = await openAlerts({ alerts, channels: await createChannels(alertsConfig(alerts), SILENT) });
     const { pass } = opened;
@@ -236,14 +211,7 @@ describe.skipIf(!hasExim)('Debian’s exim', () => {
     const server = await startMailServer(defer, { certificate, ...login });
     await server.start();
     const receiver = await startReceiver();
-    const alerts = {
-      maxPerHour: 20,
-      webhook: { url: receiver.url },
-      mail: {
-        ...{ smtp: `smtp://127.0.0.1:${server.port}`, from: 'd2@example.org', to: ['operators@example.org'] },
-        ...{ user: login.user, passwordFile, caFile: authority.certFile },
-      },
-    };
+    const alerts = { maxPerHour: 20, webhook: { url: receiver.url }, mail: mailBy(server) };
     // The ten minutes pass by a clock that the test moves.
     const { pass } = await openAlerts({ alerts, channels: await createChannels(alertsConfig(alerts), SILENT) });
     await playChanges(pass);
@@ -262,32 +230,26 @@ describe.skipIf(!hasExim)('Debian’s exim', () => {
   it('refusals are said: a wrong password, no TLS, an unknown receiver', { timeout: 60_000 }, async () => {
     const server = await startMailServer(defer, { certificate, ...login });
     await server.start();
-    const application = await startApplication((_, response) => response.end('{}'));
-    defer(() => application.close());
-    const answerOf = async (mail: object) => {
-      const smtp = `smtp://127.0.0.1:${server.port}`;
-      const all = { smtp, from: 'd2@example.org', to: ['operators@example.org'], caFile: authority.certFile, ...mail };
-      const config = { jvm: { source: 'none' }, alerts: { mail: all } };
+    const application = await startApplication((_, response) => response.end('{}'), defer);
+    const answerOf = async (change: object) => {
+      const config = { jvm: { source: 'none' }, alerts: { mail: mailBy(server, change) } };
       const sidecar = await startConfigured(defer, `http://127.0.0.1:${application.port}/smartWeb`, config);
       const { code, stdout, stderr } = await runSidecar(['alerts', 'test', ...socketOf(sidecar)]);
       await sidecar.stop();
       return `${code} ${stdout}${stderr}`.trim();
     };
     const wrong = certificates.file('wrong', 'wrong');
-    const { user } = login;
-    expect(await answerOf({ user, passwordFile })).toBe(
-      '0 mail: sent, the receiver answered: accepted for 1 of 1 addresses',
-    );
+    expect(await answerOf({})).toBe('0 mail: sent, the receiver answered: accepted for 1 of 1 addresses');
     const prefix = '1 d2-sidecar: mail: not sent: the mail server';
-    expect(await answerOf({ user, passwordFile: wrong })).toBe(
+    expect(await answerOf({ passwordFile: wrong })).toBe(
       `${prefix} refused the login: are alerts.mail.user and passwordFile right? (SMTP 535)`,
     );
-    expect(await answerOf({})).toBe(`${prefix} refused the sender or all receivers (SMTP 550)`);
-    expect(await answerOf({ user, passwordFile, to: ['operators@example.org', 'nobody@example.org'] })).toBe(
+    expect(await answerOf({ user: undefined, passwordFile: undefined })).toBe(
+      `${prefix} refused the sender or all receivers (SMTP 550)`,
+    );
+    expect(await answerOf({ to: ['operators@example.org', 'nobody@example.org'] })).toBe(
       `${prefix} refused 1 of 2 addresses of alerts.mail.to`,
     );
-    expect(await answerOf({ user, passwordFile, caFile: undefined })).toMatch(
-      /cannot be reached by TLS|does not agree on TLS/,
-    );
+    expect(await answerOf({ caFile: undefined })).toMatch(/cannot be reached by TLS|does not agree on TLS/);
   });
 });

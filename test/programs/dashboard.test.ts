@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { CometUsers } from '../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../src/demo/control-system.ts';
 import { SampleUsers } from '../../src/demo/users.ts';
@@ -16,10 +15,11 @@ import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
 import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../support/monitor/prometheus/samples.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
-import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
+import type { PrometheusApi } from '../support/prometheus/prometheus-api.ts';
+import { RULES_PATH, readRules, writeQuickRules } from '../support/prometheus/rules-file.ts';
 import { type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
-import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
+import { hasPrometheus, startPrometheus } from './prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
 /** Dozens of calls fit between two scrapes. */
@@ -72,18 +72,16 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   const system = new SampleControlSystem({ slowness: 0.02 });
   let users: Promise<unknown> | undefined;
   let stopped: Promise<void> | undefined;
-  let prometheus: PrometheusServer;
+  let prometheus: PrometheusApi;
   let receiver: OtlpReceiver;
 
   beforeAll(async () => {
-    const folder = new Folder();
-    defer(() => folder.remove());
+    const folder = new Folder(defer);
     const certificates = new CertificateFolder(temporaryFolder(defer));
     const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
     const origin = `http://127.0.0.1:${await system.start(0)}`;
     defer(stopSystem);
-    const exporter = await startApplication((_request, response) => response.end(toJvmPage()));
-    defer(() => exporter.close());
+    const exporter = await startApplication((_request, response) => response.end(toJvmPage()), defer);
     receiver = await OtlpReceiver.listen();
     defer(() => receiver.close());
     const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });
@@ -115,13 +113,11 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const [first, second] = sidecars as [SidecarProcess, SidecarProcess];
     const odd = `/smartWeb/api/rest/v0/d2/sba/E.Odd/${encodeURIComponent(ODD)}`;
     await send(portOf(second.listen), odd, { protocol: 'https:', rejectUnauthorized: false });
-    const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
-    const rulesFile = folder.write('rules.yml', stringify({ groups }));
     const baseUrl = `http://${first.listen}/smartWeb`;
     const all = [new SampleUsers({ baseUrl, ...PACE }), new CometUsers({ baseUrl, ...PACE })];
     users = Promise.all(all.map((each) => each.run(leaving.signal)));
     const targets = sidecars.map((sidecar) => sidecar.monitor);
-    prometheus = await startPrometheus(defer, targets, token, rulesFile);
+    prometheus = await startPrometheus(defer, targets, token, writeQuickRules(folder.path, RULES_PATH));
   }, 60_000);
 
   /** The users leave first. */
@@ -130,11 +126,6 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     await users;
     stopped ??= system.stop();
     await stopped;
-  }
-
-  async function withoutData(queries: readonly string[]): Promise<string[]> {
-    const answers = await Promise.all(queries.map((promql) => prometheus.query(promql)));
-    return queries.filter((_, at) => !answers[at]?.some(({ value }) => Number.isFinite(value)));
   }
 
   it('scrapes without an error, by the role metrics, in OpenMetrics, the only format with the type info', async () => {
@@ -157,7 +148,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const all = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     const queries = all.filter((query) => !OF_LOCAL_SERVER.test(query));
     expect(queries.length).toBeGreaterThan(60);
-    await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+    await expect.poll(() => prometheus.withoutData(queries), WAIT).toEqual([]);
   });
 
   it('stores the trace of a sampled call as an exemplar', async () => {
@@ -197,7 +188,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const selectors = [...new Set(readRules().flatMap(({ expr }) => selectorsOf(expr)))];
     expect(selectors.length).toBeGreaterThan(40);
     const isElsewhere = (selector: string) => NEEDS_TROUBLE.test(selector) || (NO_SQLITE && OF_HISTORY.test(selector));
-    const missing = async () => (await withoutData(selectors)).filter((selector) => !isElsewhere(selector));
+    const missing = async () => (await prometheus.withoutData(selectors)).filter((selector) => !isElsewhere(selector));
     await expect.poll(missing, WAIT).toEqual([NEEDS_A_DAY]);
   });
 
@@ -212,8 +203,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   });
 
   it('evaluates every rule without an error', async () => {
-    const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
-    await expect.poll(unwell, WAIT).toEqual([]);
+    await expect.poll(() => prometheus.unwellRules(), WAIT).toEqual([]);
     expect(await prometheus.rules()).toHaveLength(readRules().length);
   });
 

@@ -1,13 +1,10 @@
 /** A real Tomcat of ten threads whose calls hang, deadlock and burn: named within ten seconds, on each JDK. Needs `tomcat10-admin`. */
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Folder } from '../support/monitor/access/access-files.ts';
-import { jsonOf, MAIN_PATH, type SidecarProcess, startConfigured } from '../support/sidecar-process.ts';
+import { jsonOf, runSidecar, type SidecarProcess, startConfigured, verdictOf } from '../support/sidecar-process.ts';
 import {
   hasManager,
   type ManagerTomcat,
@@ -17,12 +14,10 @@ import {
 } from './jvm/http/manager-tomcat/manager-tomcat.ts';
 import { JVMS } from './jvm/truth/truth.ts';
 
-const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
 describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls hang', ({ home }) => {
   const defer = deferTo(afterAll);
-  const folder = new Folder();
-  defer(() => folder.remove());
+  const folder = new Folder(defer);
   const dumps = temporaryFolder(defer);
   let tomcat: ManagerTomcat;
   let sidecar: SidecarProcess;
@@ -41,15 +36,12 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
   const call = (name: string) => void fetch(`http://${sidecar.listen}/beans/${name}`).catch(() => undefined);
 
   const ask = async (...words: readonly string[]) =>
-    (await run(process.execPath, [MAIN_PATH, ...words, '--pid', String(sidecar.pid)], { maxBuffer: 1e8 })).stdout;
+    (await runSidecar([...words, '--pid', String(sidecar.pid)])).stdout;
   const top = () => ask('top', '--once');
   /** Empty while another one is taken. */
-  const dump = () => ask('threads').catch(() => '');
+  const dump = () => ask('threads');
 
-  const verdict = () =>
-    jsonOf<Verdict & { readonly rules: readonly VerdictRule[] }>(
-      `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/verdict`,
-    );
+  const verdict = () => verdictOf(sidecar, 'beans');
 
   it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');

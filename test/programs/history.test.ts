@@ -27,10 +27,11 @@ const isThere = isAvailable('sqlite3', existsSync('/usr/bin/sqlite3')) && !NO_SQ
 const isRoot = process.geteuid?.() === 0;
 
 const defer = deferTo(afterAll);
-const upstream = await startApplication((_, response) => response.end('{"value":1}'));
-defer(() => upstream.close());
+const upstream = await startApplication((_, response) => response.end('{"value":1}'), defer);
 
 const query = (file: string, sql: string) => execFileSync('sqlite3', [file, sql], { encoding: 'utf8' }).trim();
+
+const callOnce = ({ listen }: SidecarProcess) => restCall(portOf(listen), 'rpc/E.Demo/Run', 'ann', { body: '{}' });
 
 async function start(file: string, command = NODE): Promise<SidecarProcess> {
   const env = { D2S_TIME_LAPSE: String(LAPSE), D2_SIDECAR_HISTORY_FILE: file, D2_SIDECAR_JVM_SOURCE: 'none' };
@@ -54,9 +55,7 @@ describe.skipIf(!isThere)('the history of a real sidecar', () => {
       const client = async () => {
         while (isUp) {
           begun += 1;
-          const answer = await restCall(portOf(sidecar.listen), 'rpc/E.Demo/Run', 'ann', { body: '{}' }).catch(
-            () => undefined,
-          );
+          const answer = await callOnce(sidecar).catch(() => undefined);
           if (answer?.status === 200) answered.push(performance.now());
           else expect(isUp).toBe(false);
         }
@@ -81,7 +80,7 @@ describe.skipIf(!isThere)('the history of a real sidecar', () => {
   it('is summarized and copied by commands, and has the notes', { timeout: 60_000 }, async () => {
     const file = path.join(temporaryFolder(defer), 'history.db');
     const sidecar = await start(file);
-    for (let at = 0; at < 30; at += 1) await restCall(portOf(sidecar.listen), 'rpc/E.Demo/Run', 'ann', { body: '{}' });
+    for (let at = 0; at < 30; at += 1) await callOnce(sidecar);
     const select = ['--pid', String(sidecar.pid)];
     expect(await runSidecar(['note', 'index', 'added', ...select])).toMatchObject({
       code: 0,
@@ -132,7 +131,7 @@ describe.skipIf(!isThere)('the history of a real sidecar', () => {
     let calls = 0;
     const call = async () => {
       calls += 1;
-      expect((await restCall(portOf(sidecar.listen), 'rpc/E.Demo/Run', 'ann', { body: '{}' })).status).toBe(200);
+      expect((await callOnce(sidecar)).status).toBe(200);
     };
     await call();
     if (options === '') await until('the first is written', () => sum() === '1');

@@ -1,4 +1,5 @@
 /** Debian's programs that tests start. Tests of a missing one are skipped, and told at the end; with D2S_REQUIRE_PROGRAMS=1 they fail. */
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -46,6 +47,11 @@ export function isAvailable(program: Program, isThere: boolean): boolean {
   const file = process.env[FILE_VARIABLE];
   if (file !== undefined) appendFileSync(file, `${program}\n`);
   return false;
+}
+
+/** Whether it can be started, as all that know `--version` can. */
+export function hasProgram(program: string): boolean {
+  return spawnSync(program, ['--version']).error === undefined;
 }
 
 /** Vitest's global setup of the project `programs`. */

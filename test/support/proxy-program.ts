@@ -1,13 +1,11 @@
 /** nginx and HAProxy of Debian's packages, each in a process of its own, with everything in a temporary folder. */
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { untilListening } from '../bench/load/ports.ts';
 import { hasEnded } from '../bench/load/processes.ts';
 import { type Defer, temporaryFolder } from './deferred.ts';
-import { collect } from './install/run.ts';
-import { exitOf, stopProcess } from './sidecar-process.ts';
+import { startProgram } from './running-program.ts';
 
 const NGINX_TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
@@ -23,12 +21,9 @@ export async function startProxyProgram(
   const args =
     program === 'nginx' ? ['-p', folder, '-c', config, '-e', join(folder, 'error.log')] : ['-db', '-f', config];
   writeFileSync(config, program === 'nginx' ? toNginx(folder, text) : toHaproxy(text));
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
-  const log = collect(child.stderr);
+  const { child, output } = startProgram(defer, program, args, { cwd: folder });
   await untilListening(address, () => hasEnded(child)).catch((cause: Error) => {
-    throw new Error(`${program}: ${cause.message}:\n${log()}`, { cause });
+    throw new Error(`${program}: ${cause.message}:\n${output()}`, { cause });
   });
 }
 

@@ -5,6 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
 import { type Defer, temporaryFolder } from './deferred.ts';
 import { RUNTIME_WARNING, withoutRuntimeWarning } from './runtime-warning.ts';
 
@@ -95,6 +96,13 @@ export async function jsonOf<Shape>(url: string): Promise<Shape> {
   return (await (await fetch(url)).json()) as Shape;
 }
 
+/** On its application, by default smartWeb. */
+export function verdictOf({ monitor }: SidecarProcess, application = 'smartWeb') {
+  return jsonOf<Verdict & { readonly rules: readonly VerdictRule[] }>(
+    `http://${monitor}/${application}/api/rest/v0/admin/d2/verdict`,
+  );
+}
+
 function merged(base: Readonly<Record<string, object>>, config: object): object {
   const sections = Object.entries(config).map(([name, own]) => [
     name,
@@ -135,7 +143,8 @@ export async function stopProcess(child: ChildProcess, exited: Promise<number>, 
   }
 }
 
-function listeningLine(child: ChildProcess, logs: LogLine[], exited: Promise<number>): Promise<LogLine> {
+/** The line that says where it listens; all lines go to `logs`. */
+export function listeningLine(child: ChildProcess, logs: LogLine[], exited: Promise<number>): Promise<LogLine> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`not listening after ${START_TIMEOUT_MS} ms`)), START_TIMEOUT_MS);
     exited.then((code) => {

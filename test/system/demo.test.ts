@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SAMPLE_BROWSERS } from '../../src/demo/plant.ts';
-import { isCurlInstalled } from '../support/tomcat/clients.ts';
+import { hasProgram } from '../support/programs.ts';
 import { startProgram } from './secrets/programs.ts';
 
 type Demo = Awaited<ReturnType<typeof startDemo>>;
@@ -68,7 +68,7 @@ async function take(port: number): Promise<void> {
 type Counts = Readonly<Record<string, { readonly count: number }>>;
 
 const run = promisify(execFile);
-const hasJava = spawnSync('java', ['-version']).status === 0;
+const hasJava = hasProgram('java');
 
 describe('d2-sidecar demo', () => {
   it('prints addresses and curl lines that all work as they are, with the calls of its users and its JVM', async () => {
@@ -81,7 +81,7 @@ describe('d2-sidecar demo', () => {
     }
     const lines = linesOf(demo.output, 'curl ');
     expect(lines).toHaveLength(hasJava ? 13 : 12);
-    for (const line of isCurlInstalled() ? lines : []) {
+    for (const line of hasProgram('curl') ? lines : []) {
       const { stdout } = await run('sh', ['-c', `${line} -s -o /dev/null -w '%{http_code}'`]);
       expect([line, stdout]).toEqual([line, '200']);
     }

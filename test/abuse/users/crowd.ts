@@ -1,6 +1,8 @@
+/** The honest users of an abuse run, in a process of their own, so that no other event loop affects what they measure. */
 import http from 'node:http';
 import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { obeyOrders } from '../../support/load/orders.ts';
 import { CALM, COMET_PATH, FLOOD, MONITOR_PASSWORD, MONITOR_READERS, RPC_PATH, toBasic, WARM_UP } from '../plant.ts';
 import { CallLog, type Summaries } from './call-log.ts';
 import { CometUser, call, type Line, openChannel, post } from './honest-user.ts';
@@ -34,7 +36,7 @@ const LOOP_EVERY_MS = 20;
 const FAILURES_TOLD = 3;
 
 /** Small calls at a steady rate: each is due, and timed, from its own moment, so that all calls of a second notice a pause in it. */
-export class Crowd {
+class Crowd {
   readonly #parts: CrowdParts;
   readonly #agents: http.Agent[] = [];
   readonly #comet: CometUser[] = [];
@@ -142,3 +144,20 @@ export class Crowd {
     if (cause !== undefined && this.#failures.length < FAILURES_TOLD) this.#failures.push(`${kind}: ${cause.message}`);
   }
 }
+
+let crowd: Crowd | undefined;
+
+obeyOrders({
+  begin: async (parts: CrowdParts) => {
+    // For a flood that could not be measured.
+    void crowd?.end();
+    crowd = new Crowd(parts);
+    await crowd.begin();
+  },
+  phase: (name: string) => crowd?.enter(name),
+  end: async () => {
+    const result = await crowd?.end();
+    crowd = undefined;
+    return result;
+  },
+});

@@ -30,11 +30,7 @@ export function renderSamples(samples: readonly SoakSample[], warmUpS: number): 
   return renderTable(titles, [
     row('resident memory, MB', warm.map(residentOf), 1),
     row('heap in use, MB', warm.flatMap(heapOf), 1),
-    row(
-      'descriptors',
-      warm.map(({ atS, descriptors: value }) => ({ atS, value })),
-      0,
-    ),
+    row('descriptors', warm.map(descriptorsOf), 0),
   ]);
 }
 
@@ -51,6 +47,10 @@ export function judge(samples: readonly SoakSample[], warmUpS: number, boundMb: 
 
 function residentOf({ atS, residentBytes }: SoakSample): Point {
   return { atS, value: residentBytes / MEGABYTE };
+}
+
+function descriptorsOf({ atS, descriptors: value }: SoakSample): Point {
+  return { atS, value };
 }
 
 function heapOf({ atS, heapUsedBytes }: SoakSample): Point[] {

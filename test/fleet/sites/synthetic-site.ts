@@ -4,6 +4,7 @@ import type { ProcessReading } from '../../../src/monitor/process-reading.ts';
 import { type ExpositionFormat, renderTables } from '../../../src/monitor/prometheus/exposition.ts';
 import { FewerSeries } from '../../../src/monitor/prometheus/fewer-series.ts';
 import type { MetricSources } from '../../../src/sidecar/metrics.ts';
+import { Random } from '../../support/fuzz/random.ts';
 import { AVAILABLE, createPlant, MS, type Plant } from '../../support/monitor/prometheus/plant.ts';
 
 /** `small` shows no object of its own, as with `objects: totals`, and has no JVM. */
@@ -29,13 +30,13 @@ export class SyntheticSite {
   readonly #plant: Plant;
   readonly #size: Size;
   readonly #fewer: FewerSeries;
-  readonly #random: () => number;
+  readonly #random: Random;
   readonly #startSeconds = Date.now() / 1_000;
   /** Texts since the last step, by format. */
   readonly #texts = new Map<ExpositionFormat, Buffer>();
   #seconds = 0;
 
-  private constructor(plant: Plant, size: Size, random: () => number) {
+  private constructor(plant: Plant, size: Size, random: Random) {
     this.#plant = plant;
     this.#size = size;
     this.#random = random;
@@ -55,7 +56,7 @@ export class SyntheticSite {
       version: `0.1.${variant % 2}`,
     } as unknown as Partial<MetricSources>;
     const plant = await createPlant({ sources, jvm: size === 'small' ? NO_JVM : AVAILABLE });
-    const site = new SyntheticSite(plant, size, randomOf(variant + 1));
+    const site = new SyntheticSite(plant, size, new Random(variant + 1));
     site.step(1);
     return site;
   }
@@ -69,9 +70,9 @@ export class SyntheticSite {
     const isFirst = this.#texts.size === 0 && this.#seconds === seconds;
     const calls = isFirst ? rpcs : callsPerSecond * seconds;
     const values = isFirst ? objects : valuesPerSecond * seconds;
-    for (let i = 0; i < calls; i += 1) this.#call(isFirst ? i : Math.floor(this.#random() * rpcs));
+    for (let i = 0; i < calls; i += 1) this.#call(isFirst ? i : this.#random.below(rpcs));
     for (let i = 0; i < values; i += 1) {
-      const object = isFirst ? i : Math.floor(this.#random() * objects);
+      const object = isFirst ? i : this.#random.below(objects);
       this.#plant.statistics.object.recordValue(`H.Boiler${object}.Level`);
     }
     this.#texts.clear();
@@ -79,8 +80,8 @@ export class SyntheticSite {
 
   #call(name: number): void {
     const { statistics, sidecar } = this.#plant;
-    const durationNs = MS * (2 + 40 * this.#random()) * (this.#random() * SLOW_EVERY < 1 ? 50 : 1);
-    const isError = this.#random() < 0.002;
+    const durationNs = MS * (2 + 40 * this.#random.next()) * (this.#random.chance(1 / SLOW_EVERY) ? 50 : 1);
+    const isError = this.#random.chance(0.002);
     statistics.rpc.recordAnswered(`E.Boiler${name}.Start`, isError ? 500 : 200, durationNs);
     const [application] = sidecar.recorder.applications.values();
     const [beganNs, clientWaitNs] = [0, durationNs / 10];
@@ -88,8 +89,8 @@ export class SyntheticSite {
     application?.totals.ended('rpc', isError ? 'error' : 'ok', times);
     const { own } = sidecar.recorder;
     own.exchangeEnded('completed', 200);
-    own.added.request.add(MS * 0.1 * this.#random());
-    own.added.response.add(MS * 0.1 * this.#random());
+    own.added.request.add(MS * 0.1 * this.#random.next());
+    own.added.response.add(MS * 0.1 * this.#random.next());
   }
 
   /** Written once for each step. */
@@ -110,13 +111,4 @@ export class SyntheticSite {
       ...{ openFds: 60 + Math.round(wave / 1e6), maxFds: 65_536, startTimeSeconds: this.#startSeconds },
     };
   }
-}
-
-/** Numerical Recipes' generator: the same numbers for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }

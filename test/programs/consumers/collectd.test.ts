@@ -1,6 +1,6 @@
 /** A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent. */
 
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -14,7 +14,7 @@ import {
 } from '../../support/consumers/consumed-sidecar.ts';
 import { type Defer, deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
-import { exitOf, stopProcess } from '../../support/sidecar-process.ts';
+import { startProgram } from '../../support/running-program.ts';
 
 const WAIT = { timeout: 20_000, interval: 100 };
 const COLLECTD = '/usr/sbin/collectd';
@@ -39,21 +39,18 @@ function startCollectd(defer: Defer, configuration: string) {
   const folder = temporaryFolder(defer);
   writeFileSync(path.join(folder, 'included.conf'), configuration);
   writeFileSync(path.join(folder, 'collectd.conf'), mainConfiguration(folder));
-  const child = spawn(COLLECTD, ['-f', '-C', path.join(folder, 'collectd.conf')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const args = ['-f', '-C', path.join(folder, 'collectd.conf')];
+  const { child } = startProgram(defer, COLLECTD, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   /** The last value of each series by its name without the host, e.g. `curl_json-d2/derive-rpc_calls`. */
   const values = new Map<string, number>();
   const log: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => {
+    createInterface({ input: stream! }).on('line', (line) => {
       const [, series, value] = /^PUTVAL plant\/(.+) interval=\S+ [\d.]+:(\S+)$/.exec(line) ?? [];
       if (series === undefined) log.push(line);
       else values.set(series, Number(value));
     });
   }
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
   return { values, log };
 }
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SAMPLE_JVM_CLASS, startSampleJvm } from '../../../src/demo/jvm.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src/demo/SampleJvm.java');
 /** Another compiler may write the same class in another way. */
@@ -12,7 +12,7 @@ const hasCompiler = isAvailable(
   'a JDK',
   /^javac 17\./.test(spawnSync('javac', ['-version'], { encoding: 'utf8' }).stdout ?? ''),
 );
-const hasJava = isAvailable('a JDK', spawnSync('java', ['-version']).status === 0);
+const hasJava = isAvailable('a JDK', hasProgram('java'));
 
 const defer = deferTo(afterAll);
 

@@ -125,16 +125,14 @@ function faultOfScript([, , name = '']: readonly string[]): Fault {
   return Object.hasOwn(scripts, name) ? undefined : `npm run ${name}: package.json has no such script`;
 }
 
+/** Of the options of long runs. */
+const PARSERS: Readonly<Record<string, (options: readonly string[]) => unknown>> = {
+  ...{ bench: parseBench, chaos: parseChaos, abuse: parseAbuse, fleet: parseFleet, soak: parseSoakOptions },
+};
+
 function faultOfLongRun(words: readonly string[]): Fault {
   const [name = '', ...options] = words.slice(2).filter((word) => word !== '--');
-  const fault = messageOf(() => {
-    if (name === 'bench') parseBench(options);
-    else if (name === 'chaos') parseChaos(options);
-    else if (name === 'abuse') parseAbuse(options);
-    else if (name === 'fleet') parseFleet(options);
-    else parseSoakOptions(options);
-  });
-  return fault ?? faultOfScript(words);
+  return messageOf(() => PARSERS[name]?.(options)) ?? faultOfScript(words);
 }
 
 function faultOfVitest(words: readonly string[]): Fault {

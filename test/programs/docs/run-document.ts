@@ -1,8 +1,8 @@
 /** Sorts the commands of a document by command-table.ts, and runs them in order. */
-import { spawnSync } from 'node:child_process';
 import type { Document, Fence, Piece } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, type SimpleCommand, toCommandLines } from '../../support/docs/shell.ts';
+import { hasProgram } from '../../support/programs.ts';
 import { findWay, type Way } from './command-table.ts';
 import { Sandbox } from './sandbox.ts';
 
@@ -20,8 +20,6 @@ const BY_DEFAULT = 'd2-sidecar --upstream http://127.0.0.1:8080/smartWeb --liste
 const ENDS_IT = /\b(?:drain|shutdown)\b/;
 /** Lines between a block of commands and one that shows their output. */
 const MAX_LINES_BETWEEN = 5;
-
-export const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 
 /** The user does not matter here. */
 const withoutSudo = (text: string) => text.replace(/\bsudo (?:-u \S+ )?/g, '');
@@ -70,7 +68,7 @@ const isRun = ({ ways }: Step) => ways.every((way) => way?.kind === 'run');
 
 function hasPrograms({ line }: Step): boolean {
   const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
-  return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || has(program));
+  return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || hasProgram(program));
 }
 
 const toServed = ({ ways }: Step) => ways.find((way) => way?.kind === 'serve');

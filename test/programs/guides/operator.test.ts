@@ -11,7 +11,8 @@ import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { playsAll } from '../../support/effort.ts';
 import { canBoot, Machine } from '../../support/guides/machine.ts';
 import { makeExecutable } from '../../support/install/executable.ts';
-import { copyProject, succeed } from '../../support/install/project-copy.ts';
+import { copyProject } from '../../support/install/project-copy.ts';
+import { succeed } from '../../support/install/run.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { Follower } from './follow.ts';
 import { Plant } from './plant.ts';
@@ -78,6 +79,8 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
       await succeed(process.execPath, [...words, ...more], checkout);
   }
 
+  const statusOf = async (url: string) =>
+    (await machine.run(`curl --silent --output /dev/null --write-out '%{http_code}' ${url}`)).stdout;
   const readMetrics = () => machine.succeed('curl --silent http://127.0.0.1:9280/metrics');
 
   /** The service runs as this user, alone with its configuration, and reads the JVM or does not. */
@@ -97,9 +100,7 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     const metrics = await readMetrics();
     expect(metrics).toMatch(/^d2_sidecar_exchanges_total\{.*\} [1-9]/m);
     expect(metrics).not.toMatch(/^d2_sidecar_upstream_failures_total\{.*\} [1-9]/m);
-    const manager =
-      "curl --silent --output /dev/null --write-out '%{http_code}' http://plant.example:8081/manager/html";
-    expect(await machine.succeed(manager)).toBe('403');
+    expect(await statusOf('http://plant.example:8081/manager/html')).toBe('403');
   });
 
   it('answers at three in the morning, without a flag, and lists the threads of a JVM that only root may ask', async () => {
@@ -222,8 +223,7 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     // The drop-ins of the first are not its own: it reads the configuration as its own user.
     await machine.succeed('chmod 755 /etc/d2-sidecar');
     await follower.follow(readDocument('docs/install.md'), { section: 'Two sidecars on one host' });
-    const { stdout } = await machine.run("curl --silent --write-out '%{http_code}' http://127.0.0.1:9281/readyz");
-    expect(stdout).toContain('200');
+    expect(await statusOf('http://127.0.0.1:9281/readyz')).toBe('200');
     await machine.succeed('systemctl disable --now d2-second d2-second.socket d2-second-monitor.socket 2> /dev/null');
     const before = await countCalls();
     await machine.succeed(
@@ -255,9 +255,6 @@ sed -i '/^Sockets=/d; /^Also=/d' ${units}.service`);
       'systemctl is-enabled d2-sidecar.socket; systemctl is-active d2-sidecar d2-sidecar.socket d2-sidecar-monitor.socket',
     );
     expect(states).toBe('enabled\nactive\nactive\nactive\n');
-    const { stdout } = await machine.run(
-      "curl --silent --output /dev/null --write-out '%{http_code}' http://127.0.0.1:8082/smartWeb/",
-    );
-    expect(stdout).toMatch(/^[2-4]\d\d$/);
+    expect(await statusOf('http://127.0.0.1:8082/smartWeb/')).toMatch(/^[2-4]\d\d$/);
   });
 });

@@ -1,18 +1,19 @@
 /** `scripts/container.mjs` builds the image and tries it, which CI does. */
 
-import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { ROOT, run } from '../../support/install/run.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
 /** Each starts processes in namespaces of their own, on a busy machine. */
 const SLOW_MS = 60_000;
-const hasBuildah = () => spawnSync('buildah', ['--version']).error === undefined;
-const canRun = isAvailable('images, as root', process.platform === 'linux' && process.getuid?.() === 0 && hasBuildah());
+const canRun = isAvailable(
+  'images, as root',
+  process.platform === 'linux' && process.getuid?.() === 0 && hasProgram('buildah'),
+);
 
 const folder = temporaryFolder(deferTo(afterAll));
 

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { makeExecutable, runtimeIn } from '../../support/install/executable.ts';
 import { ROOT, run } from '../../support/install/run.ts';
@@ -69,29 +69,27 @@ function countSockets({ pid }: SidecarProcess): number {
 const sessionIds = async ({ monitor }: SidecarProcess) =>
   [...(await send(portOf(monitor), '/smartWeb/api/rest/v0/admin/d2/sessions')).body.matchAll(/[0-9a-f-]{36}/g)].join();
 
-(canRun ? beforeAll : () => undefined)(async () => {
-  await makeExecutable(folder);
-  layRoot();
-}, SLOW_MS);
+describe.runIf(canRun)('the executable', { timeout: SLOW_MS }, () => {
+  beforeAll(async () => {
+    await makeExecutable(folder);
+    layRoot();
+  }, SLOW_MS);
 
-it.runIf(canRun)('the executable contains program, page, sample, schema and licences, and needs nothing', async () => {
-  expect(existsSync(path.join(root, 'bin'))).toBe(false);
-  const version = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version;
-  expect((await runSidecar(['--version'], {}, inRoot)).stdout).toMatch(`${version} (build `);
-  for (const name of ['sidecar.yaml', 'schema.json']) {
-    const { stdout } = await runSidecar(['print', name === 'schema.json' ? 'schema' : 'sample'], {}, inRoot);
-    expect(stdout).toBe(readFileSync(path.join(ROOT, 'config', name), 'utf8'));
-  }
-  const { stdout: licences } = await runSidecar(['print', 'licences'], {}, inRoot);
-  for (const name of ['fastify 5', 'Node.js 26', 'OpenSSL']) expect(licences).toContain(name);
-  const checked = await runSidecar(['check', '--upstream', 'http://127.0.0.1:8080/smartWeb'], {}, inRoot);
-  expect([checked.code, checked.stdout]).toEqual([0, expect.stringContaining('url: http://127.0.0.1:8080\n')]);
-});
+  it('contains program, page, sample, schema and licences, and needs nothing', async () => {
+    expect(existsSync(path.join(root, 'bin'))).toBe(false);
+    const version = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version;
+    expect((await runSidecar(['--version'], {}, inRoot)).stdout).toMatch(`${version} (build `);
+    for (const name of ['sidecar.yaml', 'schema.json']) {
+      const { stdout } = await runSidecar(['print', name === 'schema.json' ? 'schema' : 'sample'], {}, inRoot);
+      expect(stdout).toBe(readFileSync(path.join(ROOT, 'config', name), 'utf8'));
+    }
+    const { stdout: licences } = await runSidecar(['print', 'licences'], {}, inRoot);
+    for (const name of ['fastify 5', 'Node.js 26', 'OpenSSL']) expect(licences).toContain(name);
+    const checked = await runSidecar(['check', '--upstream', 'http://127.0.0.1:8080/smartWeb'], {}, inRoot);
+    expect([checked.code, checked.stdout]).toEqual([0, expect.stringContaining('url: http://127.0.0.1:8080\n')]);
+  });
 
-it.runIf(canRun)(
-  'the executable serves, counts, shows the page, and reads a JVM of the machine',
-  { timeout: SLOW_MS },
-  async () => {
+  it('serves, counts, shows the page, and reads a JVM of the machine', async () => {
     const tomcat = await startTomcat(defer);
     const sidecar = await start(tomcat.port);
     const answer = await send(portOf(sidecar.listen), RPC, { method: 'POST' });
@@ -103,44 +101,40 @@ it.runIf(canRun)(
       .toMatch(/^jvm_memory_used_bytes\{area="heap"\} [1-9]/m);
     expect(await ask('/smartWeb/api/rest/v0/admin/metrics/d2/rpc')).toMatch(/"timers":\{"rpc":\{"count":1,/);
     expect(await sidecar.stop()).toBe(0);
-  },
-);
+  });
 
-it.runIf(canRun)('every wire case passes through the executable', { timeout: SLOW_MS }, async () => {
-  const comparison = await Comparison.start();
-  defer(() => comparison.close());
-  const sidecar = await start(comparison.upstream.port, { D2_SIDECAR_JVM_SOURCE: 'none' });
-  // It has closed its connections to the upstream when it has no more sockets than before, and the client's.
-  const most = countSockets(sidecar) + 1;
-  const settle = () => expect.poll(() => countSockets(sidecar)).toBeLessThanOrEqual(most);
-  const runner = new CaseRunner(comparison.upstream, undefined, settle);
-  // One after the other: some depend on times, which others at once would stretch.
-  for (const subject of dataPathCases) await comparison.play(subject, portOf(sidecar.listen), 'fields', runner);
-});
+  it('passes every wire case', async () => {
+    const comparison = await Comparison.start();
+    defer(() => comparison.close());
+    const sidecar = await start(comparison.upstream.port, { D2_SIDECAR_JVM_SOURCE: 'none' });
+    // It has closed its connections to the upstream when it has no more sockets than before, and the client's.
+    const most = countSockets(sidecar) + 1;
+    const settle = () => expect.poll(() => countSockets(sidecar)).toBeLessThanOrEqual(most);
+    const runner = new CaseRunner(comparison.upstream, undefined, settle);
+    // One after the other: some depend on times, which others at once would stretch.
+    for (const subject of dataPathCases) await comparison.play(subject, portOf(sidecar.listen), 'fields', runner);
+  });
 
-it.runIf(canRun)('two starts give different session ids (CVE-2026-106074)', { timeout: SLOW_MS }, async () => {
-  const upstream = await startApplication((_, response) => response.end('{}'));
-  defer(() => upstream.close());
-  const ids: string[] = [];
-  for (const _ of [1, 2]) {
-    const sidecar = await start(upstream.port, { D2_SIDECAR_JVM_SOURCE: 'none' });
-    const headers = { authorization: `Basic ${Buffer.from('ann:ann').toString('base64')}` };
-    await send(portOf(sidecar.listen), RPC, { method: 'POST', headers });
-    ids.push(await sessionIds(sidecar));
-    await sidecar.stop();
-  }
-  expect(ids[0]).toMatch(/^[0-9a-f-]{36}/);
-  expect(ids[0]).not.toBe(ids[1]);
-});
+  it('has different session ids at each start (CVE-2026-106074)', async () => {
+    const upstream = await startApplication((_, response) => response.end('{}'), defer);
+    const ids: string[] = [];
+    for (const _ of [1, 2]) {
+      const sidecar = await start(upstream.port, { D2_SIDECAR_JVM_SOURCE: 'none' });
+      const headers = { authorization: `Basic ${Buffer.from('ann:ann').toString('base64')}` };
+      await send(portOf(sidecar.listen), RPC, { method: 'POST', headers });
+      ids.push(await sessionIds(sidecar));
+      await sidecar.stop();
+    }
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}/);
+    expect(ids[0]).not.toBe(ids[1]);
+  });
 
-it.runIf(canRun)('the demo runs from the executable', { timeout: SLOW_MS }, async () => {
-  const { stdout } = await run('timeout', ['--signal=INT', '8', ...inRoot, '', 'demo']);
-  expect(stdout).toContain('The live page is');
-});
+  it('runs the demo', async () => {
+    const { stdout } = await run('timeout', ['--signal=INT', '8', ...inRoot, '', 'demo']);
+    expect(stdout).toContain('The live page is');
+  });
 
-it.runIf(canRun)(
-  'the same files give the same executable; an unsafe Node.js and a wrong checksum are refused',
-  async () => {
+  it('is the same for the same files; an unsafe Node.js and a wrong checksum are refused', async () => {
     const second = path.join(folder, 'second');
     expect((await make(second, '--trial')).code).toBe(0);
     const hash = (name: string) => createHash('sha256').update(readFileSync(name)).digest('hex');
@@ -150,6 +144,5 @@ it.runIf(canRun)(
     const released = await make(second);
     const isSafe = (await run(node(), ['scripts/runtime.mjs', 'yes'])).code === 0;
     expect(released.code).toBe(isSafe ? 0 : 1);
-  },
-  SLOW_MS,
-);
+  });
+});

@@ -3,11 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { type Defer, temporaryFolder } from '../../support/deferred.ts';
-import { copyProject, succeed } from '../../support/install/project-copy.ts';
-import { collect, plainEnv, type Ran, run } from '../../support/install/run.ts';
-import { exitOf, type LogLine, stopProcess } from '../../support/sidecar-process.ts';
+import { copyProject } from '../../support/install/project-copy.ts';
+import { collect, plainEnv, type Ran, run, succeed } from '../../support/install/run.ts';
+import { exitOf, type LogLine, listeningLine, stopProcess } from '../../support/sidecar-process.ts';
 
 const NPM = ['--no-audit', '--no-fund', '--no-update-notifier'];
 
@@ -64,20 +63,13 @@ export class InstalledPackage {
     return run(program, words, { cwd: this.user, env: { TMPDIR: this.user, ...env } });
   }
 
-  /** Resolves once it listens; rejects with its log if it ends first. */
+  /** Resolves once it listens. */
   async start(args: readonly string[], options: RunOptions = {}) {
     const { child, ended } = this.#spawn(args, options);
     const logs: LogLine[] = [];
-    const listening = await new Promise<LogLine>((resolve, reject) => {
-      ended.then((code) => reject(new Error(`it ended with ${code}: ${JSON.stringify(logs)}`)), reject);
-      // Read to the end: a full pipe would stop it.
-      createInterface({ input: child.stdout! }).on('line', (text) => {
-        const line = JSON.parse(text) as LogLine;
-        logs.push(line);
-        if (line.msg === 'listening') resolve(line);
-      });
-    });
-    return { child, logs, ended, listen: String(listening.listen), monitor: String(listening.monitor) };
+    const { listen, monitor } = await listeningLine(child, logs, ended);
+    const stop = () => stopProcess(child, ended, 'SIGTERM');
+    return { logs, ended, stop, listen: String(listen), monitor: String(monitor) };
   }
 
   /** Runs a command until it has printed `pattern`, and ends it by SIGTERM. Returns its exit code. */

@@ -10,8 +10,7 @@ import { fileURLToPath } from 'node:url';
 import forge from 'node-forge';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
-import { BUILD } from '../../support/install/project-copy.ts';
-import { ROOT, run as runProgram } from '../../support/install/run.ts';
+import { BUILD, ROOT, run as runProgram } from '../../support/install/run.ts';
 import { exchange, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor } from '../../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
@@ -36,8 +35,7 @@ beforeAll(async () => {
     asked.push(`${method} ${url}`);
     if (url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
     response.end(url === '/metrics' ? JVM : '');
-  });
-  defer(() => upstream.close());
+  }, defer);
   origin = `http://127.0.0.1:${upstream.port}`;
 }, SLOW_MS);
 
@@ -229,16 +227,14 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       (await send(portOf(address), target, { protocol: 'https:', ...trust })).status;
     expect(await statusOf(sidecar.listen, '/smartWeb/x', { ca: textOf(authority.certFile) })).toBe(200);
     expect(await statusOf(sidecar.monitor, '/metrics', { rejectUnauthorized: false })).toBe(401);
-    sidecar.child.kill('SIGTERM');
-    expect(await sidecar.ended).toBe(0);
+    expect(await sidecar.stop()).toBe(0);
   });
 
   it('starts without its certificate, which may come later', async () => {
     const tls = { certFile: path.join(installed.place, 'none.crt'), keyFile: path.join(installed.place, 'none.key') };
     const file = write('no-files.yaml', { upstream: { url: `${origin}/smartWeb` }, monitor: { tls } });
     const sidecar = await start(['--config', file, ...FREE]);
-    sidecar.child.kill('SIGTERM');
-    expect(await sidecar.ended).toBe(0);
+    expect(await sidecar.stop()).toBe(0);
   });
 
   it('runs its demo', async () => {

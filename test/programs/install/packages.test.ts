@@ -1,5 +1,4 @@
 /** The .deb and the .rpm of scripts/packages.mjs: what is in them, and their life on a machine. */
-import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -8,18 +7,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compareTrees, listTree } from '../../../scripts/container/tree.mjs';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { makeExecutable } from '../../support/install/executable.ts';
-import { copyProject, succeed } from '../../support/install/project-copy.ts';
-import { ROOT, run } from '../../support/install/run.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { copyProject } from '../../support/install/project-copy.ts';
+import { ROOT, run, succeed } from '../../support/install/run.ts';
+import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 const UNIT = path.join(ROOT, 'config/systemd/d2-sidecar.service');
 /** Compressing, and dpkg, on a busy machine. */
 const SLOW_MS = 600_000;
 const FORMATS = ['deb', 'rpm'] as const;
-const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
-const canAnalyze = has('systemd-analyze');
-const canBuild = ['dpkg-deb', 'rpmbuild', 'rpm2cpio', 'cpio'].every(has);
-const canInstall = canBuild && process.getuid?.() === 0 && ['unshare', 'debootstrap'].every(has);
+const canAnalyze = hasProgram('systemd-analyze');
+const canBuild = ['dpkg-deb', 'rpmbuild', 'rpm2cpio', 'cpio'].every(hasProgram);
+const canInstall = canBuild && process.getuid?.() === 0 && ['unshare', 'debootstrap'].every(hasProgram);
 isAvailable('dpkg, rpm and systemd, as root', canInstall && canAnalyze);
 
 const folder = temporaryFolder(deferTo(afterAll));
@@ -43,6 +41,9 @@ async function make(name: string, version: string, executable = standIn): Promis
   const { stdout } = await succeed(process.execPath, toWords(name, version, executable), copy);
   return stdout.trim().split('\n');
 }
+
+/** Of the files that are printed. */
+const namesOf = (printed: string) => Array.from(printed.match(/.+/g) ?? [], (file) => path.basename(file));
 
 const linesOf = async (program: string, ...args: readonly string[]) =>
   (await succeed(program, args, folder)).stdout.trim().split('\n');
@@ -103,7 +104,7 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
     const line = `umask 077; TMPDIR='${other}' exec '${process.execPath}' ${toWords('other', '0.0.1-rc.1').join(' ')}`;
     const { stdout } = await succeed('bash', ['-c', line], copy);
     const again = stdout.trim().split('\n');
-    expect(again.map((file) => path.basename(file))).toEqual([deb, rpm].map((file) => path.basename(file)));
+    expect(namesOf(stdout)).toEqual([deb, rpm].map((file) => path.basename(file)));
     expect(again.map((file, i) => readFileSync(file).equals(readFileSync([deb, rpm][i] ?? '')))).toEqual([true, true]);
   });
 
@@ -131,13 +132,7 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
       writeFileSync(list, text.replaceAll(/fixedIn: \['2\d\..*\]/g, `fixedIn: [${fixedIn}]`));
       const { stdout, stderr } = await run(process.execPath, toWords('marked', '0.0.3'), { cwd: copy });
       writeFileSync(list, text);
-      return [
-        stderr,
-        ...stdout
-          .trim()
-          .split('\n')
-          .map((file) => path.basename(file)),
-      ];
+      return [stderr, ...namesOf(stdout)];
     };
     expect(await build(false)).toEqual(['', 'd2-sidecar_0.0.3_amd64.deb', 'd2-sidecar-0.0.3-1.x86_64.rpm']);
     expect(await build(true)).toEqual([

@@ -5,16 +5,15 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { installBothRuntimes, runtimeIn, windowsRuntimeIn } from '../../support/install/executable.ts';
-import { copyProject, succeed } from '../../support/install/project-copy.ts';
-import { ROOT, run } from '../../support/install/run.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { copyProject } from '../../support/install/project-copy.ts';
+import { ROOT, run, succeed } from '../../support/install/run.ts';
+import { hasProgram, isAvailable } from '../../support/programs.ts';
 
 /** Each release installs npm's packages and compresses 800 MB, on a busy machine. */
 const SLOW_MS = 600_000;
-const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 const canRun = isAvailable(
   'a release',
-  ['git', 'dpkg-deb', 'rpmbuild', 'ssh-keygen', 'x86_64-w64-mingw32-gcc'].every(has),
+  ['git', 'dpkg-deb', 'rpmbuild', 'ssh-keygen', 'x86_64-w64-mingw32-gcc'].every(hasProgram),
 );
 
 const folder = temporaryFolder(deferTo(afterAll));

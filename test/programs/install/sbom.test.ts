@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { ROOT } from '../../support/install/run.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
 
 type Strings<Names extends string> = Readonly<Record<Names, string>>;

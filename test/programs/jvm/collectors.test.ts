@@ -7,8 +7,7 @@ import { deferTo } from '../../support/deferred.ts';
 import { gaugesOf } from '../../support/jvm/http/sources.ts';
 import { expectedGauges } from '../../support/jvm/truth/beans.ts';
 import { compare, type Deviation } from '../../support/jvm/truth/comparison.ts';
-import { EXCEPTIONS, toDocumentCells } from './truth/exceptions.ts';
-import { Excuses } from './truth/excuses.ts';
+import { EXCEPTIONS, Excuses, toDocumentCells } from './truth/exceptions.ts';
 import { openSource } from './truth/sources.ts';
 import {
   type Collector,

@@ -26,6 +26,7 @@ const folders = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
   .map((file) => path.dirname(path.join(FOLDER, file)));
 const whole = folders.filter((folder) => !isComponent(folder));
 const manifests = whole.flatMap(buildKustomization);
+const manifestsOf = (folder: string) => manifests.filter(({ source }) => source.startsWith(`${folder}:`));
 
 /** The compiler and kustomize are separate programs, and run many times. */
 const SLOW = 120_000;
@@ -43,9 +44,12 @@ describe('the manifests', { timeout: SLOW }, () => {
   });
 
   it('have the label by which kube-prometheus-stack selects, in the example', () => {
-    const example = manifests.filter(({ source }) => source.startsWith('examples/tomcat:'));
     const isLabelled = ({ content }: Manifest) => Object(at(content, 'metadata')).labels?.release !== undefined;
-    expect(example.filter(isLabelled).map(({ kind }) => kind)).toEqual(['PrometheusRule', 'ServiceMonitor']);
+    expect(
+      manifestsOf('examples/tomcat')
+        .filter(isLabelled)
+        .map(({ kind }) => kind),
+    ).toEqual(['PrometheusRule', 'ServiceMonitor']);
   });
 });
 
@@ -68,9 +72,8 @@ describe('the Pods', { timeout: SLOW }, () => {
     const drainS = Number.parseInt(commandOf(sidecarOf(pod)).at(-1) ?? '', 10);
     // A process that ended at once would cut the connections that the sidecar drains.
     for (const other of others) expect(commandOf(other)).toEqual(['sleep', String(drainS)]);
-    const [from] = pod.source.split(':');
-    const beside = manifests.filter(({ source }) => source.startsWith(`${from}:`));
-    const { stop } = parse(String(at(find(beside, 'ConfigMap'), 'data', 'sidecar.yaml')));
+    const [from = ''] = pod.source.split(':');
+    const { stop } = parse(String(at(find(manifestsOf(from), 'ConfigMap'), 'data', 'sidecar.yaml')));
     const seconds = (key: string) => Number.parseInt(stop[key], 10);
     expect(seconds('delay') + seconds('window')).toBeLessThan(drainS);
     const applicationS = others.length === 0 ? 0 : 15;
@@ -89,7 +92,7 @@ describe('the Pods', { timeout: SLOW }, () => {
 
   it('are spread over nodes, and evicted one at a time, by the labels that they have', () => {
     for (const from of ['examples/tomcat', 'gateway']) {
-      const own = manifests.filter(({ source }) => source.startsWith(`${from}:`));
+      const own = manifestsOf(from);
       const template = at(find(own, 'Deployment'), 'spec', 'template');
       const budget = at(find(own, 'PodDisruptionBudget'), 'spec');
       const [spread] = at(template, 'spec', 'topologySpreadConstraints') as readonly Json[];
@@ -105,7 +108,7 @@ describe('the Pods', { timeout: SLOW }, () => {
       ['examples/ingress', 'Ingress', 'http', 'paths', 0, 'backend', 'service'],
       ['examples/http-route', 'HTTPRoute', 'backendRefs', 0],
     ] as const) {
-      const own = manifests.filter(({ source }) => source.startsWith(`${from}:`));
+      const own = manifestsOf(from);
       const { name, port } = Object(at(find(own, kind), 'spec', 'rules', 0, ...backend));
       const service = find(own, 'Service');
       expect(name).toBe(at(service, 'metadata', 'name'));

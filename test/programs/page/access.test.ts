@@ -5,8 +5,7 @@ import { Folder, tokenLine, userLine } from '../../support/monitor/access/access
 import { describeInChromium, type LivePage, SIGN_IN } from '../../support/page/browser.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
-import { violationsOf } from './axe.ts';
-import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+import { explanationsByKeyboard, unexplainedNumbers, violationsOf } from './checks.ts';
 
 const PASSWORD = 'tajné: heslo';
 
@@ -18,8 +17,7 @@ describeInChromium('the live page with authentication', (chromium) => {
   let page: LivePage['page'];
 
   beforeAll(async () => {
-    const folder = new Folder();
-    chromium.defer(() => folder.remove());
+    const folder = new Folder(chromium.defer);
     const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', PASSWORD)}\n`);
     const tokensFile = folder.write('tokens', `${reader.line}\n`);
     harness = await chromium.startHarness({ config: { monitor: { auth: { usersFile, tokensFile } } } });

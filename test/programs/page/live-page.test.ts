@@ -6,8 +6,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Application } from '../../support/net.ts';
 import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 import type { Harness } from '../../support/page/stand.ts';
-import { violationsOf } from './axe.ts';
-import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+import { explanationsByKeyboard, unexplainedNumbers, violationsOf } from './checks.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];
 const RPCS = ['E.Boiler/ReadState', 'E.Boiler/SetPoint', 'E.Reports/Fails', 'P.Balance/Sum'];
@@ -82,24 +81,10 @@ describeInChromium('the live page', (chromium) => {
     );
   });
 
-  it('sorts by any column, in either order, and shows which', async () => {
-    const head = live.table('RPCs').getByRole('columnheader', { name: /^Calls/ });
-    await head.getByRole('button').click();
-    expect(await head.getAttribute('aria-sort')).toBe('descending');
-    expect((await live.namesIn('RPCs'))[0]).toBe('P.Balance.Sum');
-    await head.getByRole('button').click();
-    expect(await head.getAttribute('aria-sort')).toBe('ascending');
-    expect((await live.namesIn('RPCs')).at(-1)).toBe('P.Balance.Sum');
-    await live.table('RPCs').getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
-    expect(await live.namesIn('RPCs')).toEqual(RPCS.map((path) => path.replace('/', '.')));
-  });
-
   it('explains a number under the pointer, and a focused label, until Escape', async () => {
     await live.table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
     const tooltip = page.locator('.tooltip');
     await tooltip.getByText('The clock of a call starts when the head of its request has been read').waitFor();
-    // The head of the table still has the focus.
-    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     await page.mouse.move(5, 5);
     await tooltip.waitFor({ state: 'detached' });
     const term = page.getByRole('button', { name: 'Held polls' });

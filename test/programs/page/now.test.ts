@@ -165,8 +165,11 @@ describeInChromium('the start page', (chromium) => {
     await page.getByRole('row', { name: 'E.Slow' }).filter({ hasText: '80.0' }).waitFor();
     expect(await names()).toEqual(['E.Fast', 'E.Worse', 'E.Slow', 'E.New']);
     // A reader's action applies at once, then the order is kept again.
-    await page.getByRole('columnheader', { name: /^Rate/ }).getByRole('button').click();
+    const rate = page.getByRole('columnheader', { name: /^Rate/ });
+    expect(await rate.getAttribute('aria-sort')).toBe('descending');
+    await rate.getByRole('button').click();
     await expect.poll(names).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
+    expect(await rate.getAttribute('aria-sort')).toBe('ascending');
     told.rows = [row('E.Fast', 1), row('E.Slow', 2), row('E.New', 3), row('E.Worse', 4)];
     await page.getByRole('row', { name: 'E.Worse' }).filter({ hasText: '4.00' }).waitFor();
     expect(await names()).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);

@@ -9,8 +9,7 @@ import { temporaryFolder } from '../../support/deferred.ts';
 import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 import { ScriptMeter } from '../../support/page/script-meter.ts';
 import type { Harness } from '../../support/page/stand.ts';
-import { violationsOf } from './axe.ts';
-import { unexplainedNumbers } from './explained.ts';
+import { unexplainedNumbers, violationsOf } from './checks.ts';
 
 const HOUR_S = 3_600;
 const DAY_S = 24 * HOUR_S;

@@ -1,14 +1,13 @@
 /** `npm run pictures` takes the pictures in docs/images of the demo; here of its first seconds, into a folder of the test. */
-import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/deferred.ts';
+import { ROOT, succeed } from '../../support/install/run.ts';
 import { type Chromium, describeInChromium } from '../../support/page/browser.ts';
+import { hasProgram } from '../../support/programs.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../../..');
 const IMAGES = path.join(ROOT, 'docs/images');
 const SIZES = {
   'live-page-call.png': '1440x1100',
@@ -18,7 +17,6 @@ const SIZES = {
 };
 const DIGEST = 'page.sha256';
 const MAX_BYTES = 250_000;
-const hasJava = spawnSync('java', ['-version']).status === 0;
 
 /** Width and height from the first chunk (PNG, section 11.2.2). */
 function sizesOf(folder: string): Record<string, string> {
@@ -44,10 +42,10 @@ it('the pictures are of this version of the page', async () => {
 });
 
 const tests = ({ defer }: Chromium) => {
-  it.runIf(hasJava)('takes them of a page with all that the demo has', async () => {
+  it.runIf(hasProgram('java'))('takes them of a page with all that the demo has', async () => {
     const folder = temporaryFolder(defer);
     const script = path.join(ROOT, 'scripts/pictures.mjs');
-    await promisify(execFile)(process.execPath, [script, folder, '--seconds', '15']);
+    await succeed(process.execPath, [script, folder, '--seconds', '15']);
     expect(sizesOf(folder)).toEqual(SIZES);
   });
 };

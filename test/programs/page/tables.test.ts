@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { describeInChromium } from '../../support/page/browser.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 import { ScriptMeter } from '../../support/page/script-meter.ts';
-import { violationsOf } from './axe.ts';
+import { violationsOf } from './checks.ts';
 import { ToldPage } from './told-page.ts';
 
 const WIDTHS = [360, 390, 768, 1_024, 1_280, 1_366, 1_440, 1_920, 2_560];

@@ -3,8 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import type { Target } from '../../../src/page/live-data.ts';
 import { describeInChromium } from '../../support/page/browser.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { violationsOf } from './axe.ts';
-import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
+import { explanationsByKeyboard, unexplainedNumbers, violationsOf } from './checks.ts';
 import { ToldPage } from './told-page.ts';
 
 const HOUR = Array.from({ length: 60 }, (_, at) => (at === 20 ? null : at % 9 === 0 ? 0.975 : 1));
@@ -22,15 +21,8 @@ const TARGETS = [
   target('E.Alarm.Confirm', { share: 1, month: { met: 40, missed: 0 }, allowanceUsed: null }),
   target('E.New', { month: { met: 0, missed: 0 }, allowanceUsed: 0, hour: [null] }),
 ];
-const told = (targets: Target[]) =>
-  live({
-    applications: [
-      application(
-        points(60, () => ({})),
-        { targets },
-      ),
-    ],
-  });
+const IDLE = points(60, () => ({}));
+const told = (targets: Target[]) => live({ applications: [application(IDLE, { targets })] });
 
 describeInChromium('the targets', (chromium) => {
   let page: ToldPage;
@@ -93,8 +85,6 @@ describeInChromium('the targets', (chromium) => {
     expect(await violationsOf(page.page)).toEqual([]);
     expect(await unexplainedNumbers(page.page)).toEqual([]);
     expect((await explanationsByKeyboard(page.page)).missing).toEqual([]);
-    const folder = process.env.D2S_PICTURES;
-    if (folder !== undefined) await page.page.screenshot({ path: `${folder}/targets-${width}.png` });
   });
 
   it('are absent without calls.targets, and 100 of them leave room for the tables', async () => {

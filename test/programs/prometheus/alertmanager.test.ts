@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { instanceOf, SyntheticFleet } from '../../fleet/sites/synthetic-fleet.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { readRuleGroups } from '../../support/prometheus/rules-file.ts';
-import { ALERTMANAGER_PATH, hasAlertmanager, MailServer, startAlertmanager } from '../alertmanager.ts';
+import { ALERTMANAGER_PATH, hasAlertmanager, startAlertmanager, startMailbox } from '../alertmanager.ts';
 import { hasPrometheus, startPrometheus } from '../prometheus-server.ts';
 
 const WAIT = { timeout: 120_000, interval: 500 };
@@ -28,8 +28,7 @@ describe.runIf(hasPrometheus && hasAlertmanager)('1,000 sidecars', { timeout: 24
   it('give one message that names the three whose server takes no connections', async () => {
     const fleet = await SyntheticFleet.start(INTERVAL_S * 1_000);
     defer(() => fleet.stop());
-    const mail = await MailServer.listen();
-    defer(() => mail.close());
+    const mail = await startMailbox(defer);
     // Longer than a scrape and an evaluation, as configured.
     const alertmanager = await startAlertmanager(defer, mail.port, '20s');
     const groups = readRuleGroups().map(({ name, rules }) => ({

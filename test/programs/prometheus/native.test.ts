@@ -3,12 +3,11 @@
  * reads them, with the right values. Needs `prometheus`, of which 2.42 has no custom buckets. promtool reads no native histograms.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { FAMILIES } from '../../../scripts/metric-files.ts';
 import { DurationBuckets } from '../../../src/metrics/duration-buckets.ts';
-import { deferTo } from '../../support/deferred.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { queriesOf, readDashboard, substituted } from '../../support/grafana/dashboard.ts';
-import { Folder } from '../../support/monitor/access/access-files.ts';
+import type { PrometheusApi } from '../../support/prometheus/prometheus-api.ts';
 import { remoteWrite, type WrittenSeries } from '../../support/prometheus/remote-write.ts';
 import {
   FLEET_RULES_PATH,
@@ -16,8 +15,9 @@ import {
   NATIVE_RULES_PATH,
   RULES_PATH,
   readRuleGroups,
+  writeQuickRules,
 } from '../../support/prometheus/rules-file.ts';
-import { hasPrometheus, type PrometheusServer, startPrometheus } from '../prometheus-server.ts';
+import { hasPrometheus, startPrometheus } from '../prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
 const MS = 1e6;
@@ -29,7 +29,8 @@ const DURATIONS_MS = [...Array.from({ length: 19 }, () => 20), 700];
 const OFF = { classic: 1.6, native: 1.05 } as const;
 const HISTOGRAMS = FAMILIES.filter(({ type }) => type === 'histogram');
 
-type Form = 'classic' | 'native' | 'exponential';
+const FORMS = ['classic', 'native', 'exponential'] as const;
+type Form = (typeof FORMS)[number];
 
 /** All histograms of a sidecar in one form. `exponential`: as OTLP has them, where the sidecar's own ones stay classic. */
 function seriesOf(form: Form, nowMs: number): WrittenSeries[] {
@@ -84,30 +85,22 @@ const PANELS = queriesOf(DASHBOARD).flatMap(({ name, expr }, i) => {
 
 describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms', { timeout: 60_000 }, () => {
   const defer = deferTo(afterAll);
-  let prometheus: PrometheusServer;
+  let prometheus: PrometheusApi;
 
   beforeAll(async () => {
-    const folder = new Folder();
-    defer(() => folder.remove());
-    // As they are, but at once, of the native form.
-    const files = [NATIVE_RULES_PATH, NATIVE_FLEET_RULES_PATH];
-    const groups = files.flatMap((file) => readRuleGroups(file)).map((group) => ({ ...group, interval: '1s' }));
-    const options = ['--enable-feature=native-histograms', '--web.enable-remote-write-receiver'];
-    const rulesFile = folder.write('rules.yml', stringify({ groups }));
-    prometheus = await startPrometheus(defer, [], 'token', rulesFile, { flags: options });
+    const rules = writeQuickRules(temporaryFolder(defer), NATIVE_RULES_PATH, NATIVE_FLEET_RULES_PATH);
+    const flags = ['--enable-feature=native-histograms', '--web.enable-remote-write-receiver'];
+    prometheus = await startPrometheus(defer, [], 'token', rules, { flags });
     const now = Date.now();
-    const forms: readonly Form[] = ['classic', 'native', 'exponential'];
-    await remoteWrite(
-      prometheus.origin,
-      forms.flatMap((form) => seriesOf(form, now)),
-    );
+    const series = FORMS.flatMap((form) => seriesOf(form, now));
+    await remoteWrite(prometheus.origin, series);
   });
 
   /** The values of an expression over one sidecar. */
   const valuesOf = async (expr: string) => (await prometheus.query(expr)).map(({ value }) => value);
 
   it.each(PANELS)('has the percentiles of the panel $name in all forms', async ({ classic, native }) => {
-    for (const form of ['classic', 'native', 'exponential'] as const) {
+    for (const form of FORMS) {
       const variables = { job: 'd2-sidecar', instance: form, application: '.+', __rate_interval: '5m', __range: '30m' };
       const values = await valuesOf(substituted(form === 'classic' ? classic : native, variables));
       expect([form, values.length]).toEqual([form, 1]);
@@ -130,14 +123,13 @@ describe.runIf(hasPrometheus)('a Prometheus with classic and native histograms',
   });
 
   it('evaluates the native rules without an error', async () => {
-    const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
-    await expect.poll(unwell, WAIT).toEqual([]);
+    await expect.poll(() => prometheus.unwellRules(), WAIT).toEqual([]);
   });
 
   it('has the values of each rule that differs in all forms', async () => {
     const p99 = 'application_kind:d2_call_duration_seconds:p99_30m';
     const [ofCalls, ofLoop] = differingRules(RULES_PATH, NATIVE_RULES_PATH);
-    for (const form of ['classic', 'native', 'exponential'] as const) {
+    for (const form of FORMS) {
       const ofForm = (one: typeof ofCalls) => (form === 'classic' ? one?.classic : one?.native) ?? '';
       for (const expr of [ofForm(ofCalls), ofForm(ofLoop)]) {
         const [found, ...others] = (await prometheus.query(expr)).filter(({ labels }) => labels.site === form);

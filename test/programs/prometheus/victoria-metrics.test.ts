@@ -1,18 +1,17 @@
 /** config/prometheus/victoria-metrics.yml, by Debian's VictoriaMetrics and its vmalert. Needs `victoria-metrics`. */
-import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
 import { instanceOf, SyntheticFleet } from '../../fleet/sites/synthetic-fleet.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { ROOT } from '../../support/docs/documents.ts';
 import { queriesOf, readDashboard, substituted } from '../../support/grafana/dashboard.ts';
 import { toUnusedPort } from '../../support/net.ts';
 import { isAvailable } from '../../support/programs.ts';
-import type { RuleGroup } from '../../support/prometheus/rules-file.ts';
-import { exitOf, stopProcess } from '../../support/sidecar-process.ts';
-import { PrometheusServer } from '../prometheus-server.ts';
+import { PrometheusApi } from '../../support/prometheus/prometheus-api.ts';
+import { FLEET_RULES_PATH, RULES_PATH, writeQuickRules } from '../../support/prometheus/rules-file.ts';
+import { startServer } from '../../support/running-program.ts';
 
 const WAIT = { timeout: 90_000, interval: 500 };
 const VARIABLES = { job: 'd2-sidecar', __range: '1m' };
@@ -20,13 +19,10 @@ const hasVictoria = isAvailable('VictoriaMetrics', existsSync('/usr/bin/victoria
 
 describe.runIf(hasVictoria)('VictoriaMetrics', { timeout: 120_000 }, () => {
   const defer = deferTo(afterAll);
-  let store: PrometheusServer;
+  let store: PrometheusApi;
 
-  function start(program: string, ...args: readonly string[]): void {
-    const child = spawn(`/usr/bin/${program}`, args, { stdio: 'ignore' });
-    const exited = exitOf(child);
-    defer(() => stopProcess(child, exited, 'SIGTERM'));
-  }
+  const start = (program: string, address: string, ...args: readonly string[]) =>
+    startServer(defer, `http://${address}/health`, `/usr/bin/${program}`, `-httpListenAddr=${address}`, ...args);
 
   beforeAll(async () => {
     const fleet = await SyntheticFleet.start(1_000);
@@ -36,43 +32,24 @@ describe.runIf(hasVictoria)('VictoriaMetrics', { timeout: 120_000 }, () => {
     const folder = temporaryFolder(defer);
     cpSync(path.join(ROOT, 'config/prometheus'), folder, { recursive: true });
     const at = (name: string) => path.join(folder, name);
-    const change = (name: string, edit: (text: string) => string) =>
-      writeFileSync(at(name), edit(readFileSync(at(name), 'utf8')));
-    writeFileSync(at('token'), 'token');
-    change('victoria-metrics.yml', (text) =>
-      text.replace('/etc/victoria-metrics/d2-sidecar.token', at('token')).replace('15s', '1s'),
-    );
-    change('targets/example.yml', () => stringify(fleet.targets({ small: 10, full: 2 })));
-    for (const name of ['rules.yml', 'fleet.yml']) {
-      change(name, (text) => {
-        const { groups } = parse(text) as { groups: readonly RuleGroup[] };
-        return stringify({ groups: groups.map((group) => ({ ...group, interval: '1s' })) });
-      });
-    }
+    const [config, token] = [at('victoria-metrics.yml'), at('token')];
+    writeFileSync(token, 'token');
+    const text = readFileSync(config, 'utf8').replace('/etc/victoria-metrics/d2-sidecar.token', token);
+    writeFileSync(config, text.replace('15s', '1s'));
+    writeFileSync(at('targets/example.yml'), stringify(fleet.targets({ small: 10, full: 2 })));
     const address = `127.0.0.1:${await toUnusedPort()}`;
-    const alerts = `127.0.0.1:${await toUnusedPort()}`;
+    const origin = `http://${address}`;
     // By default, queries see nothing of the last 30 s.
-    start(
-      'victoria-metrics',
-      ...[`-promscrape.config=${at('victoria-metrics.yml')}`, `-storageDataPath=${at('data')}`],
-      ...[`-httpListenAddr=${address}`, '-search.latencyOffset=1s'],
-    );
-    await vi.waitUntil(
-      () =>
-        fetch(`http://${address}/health`).then(
-          ({ ok }) => ok,
-          () => false,
-        ),
-      WAIT,
-    );
-    start(
-      'vmalert',
-      ...[`-rule=${at('rules.yml')}`, `-rule=${at('fleet.yml')}`, `-httpListenAddr=${alerts}`],
-      ...[`-datasource.url=http://${address}`, `-remoteWrite.url=http://${address}`],
+    const options = [`-promscrape.config=${config}`, `-storageDataPath=${at('data')}`, '-search.latencyOffset=1s'];
+    await start('victoria-metrics', address, ...options);
+    await start(
+      ...(['vmalert', `127.0.0.1:${await toUnusedPort()}`] as const),
+      `-rule=${writeQuickRules(folder, RULES_PATH, FLEET_RULES_PATH)}`,
       // Nobody takes the alerts.
-      ...[`-notifier.url=http://${address}`, '-disableAlertgroupLabel'],
+      ...['datasource', 'remoteWrite', 'notifier'].map((what) => `-${what}.url=${origin}`),
+      '-disableAlertgroupLabel',
     );
-    store = new PrometheusServer(`http://${address}`);
+    store = new PrometheusApi(origin);
   }, 90_000);
 
   it('scrapes the targets of the files', async () => {
@@ -80,14 +57,8 @@ describe.runIf(hasVictoria)('VictoriaMetrics', { timeout: 120_000 }, () => {
   });
 
   it('has data for every query of the dashboard of a fleet, by the recordings of vmalert', async () => {
-    const queries = queriesOf(readDashboard('fleet')).map(
-      ({ name, expr }) => [name, substituted(expr, VARIABLES)] as const,
-    );
-    const withoutData = async () => {
-      const answers = await Promise.all(queries.map(([, expr]) => store.query(expr)));
-      return queries.filter((_, at) => !answers[at]?.some(({ value }) => Number.isFinite(value))).map(([name]) => name);
-    };
-    await expect.poll(withoutData, WAIT).toEqual([]);
+    const queries = queriesOf(readDashboard('fleet')).map(({ expr }) => substituted(expr, VARIABLES));
+    await expect.poll(() => store.withoutData(queries), WAIT).toEqual([]);
   });
 
   it('knows the alerts', async () => {

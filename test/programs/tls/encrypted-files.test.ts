@@ -58,31 +58,33 @@ const ofKey = ({ certFile }: Pair, keyFile: string) =>
 const keyOf = (text = '') => createPrivateKey(text).export({ type: 'pkcs8', format: 'pem' });
 
 describe.runIf(hasOpenssl)('an encrypted key', () => {
-  it.each<[what: string, options: readonly string[]]>([
-    ['AES and PBKDF2', ['-iter', '3000']],
-    ['AES-128, and a checksum by SHA-512', ['-keypbe', 'AES-128-CBC', '-certpbe', 'AES-192-CBC', '-macalg', 'sha512']],
-    ['3DES and RC2, as old Windows exports them', ['-legacy', '-iter', '3000']],
-    ['3DES, and a key of more than one digest', ['-keypbe', 'PBE-SHA1-3DES', '-certpbe', 'PBE-SHA1-3DES']],
-  ])('in PKCS #12 with %s is read', async (what, options) => {
+  const inPfx = (pair: Pair, name: string, options: readonly string[]) => ofPfx(toPfx(pair, `${name}.pfx`, ...options));
+  const inPem = (pair: Pair, name: string, options: readonly string[]) =>
+    ofKey(pair, toEncrypted(pair, `${name}.key`, ...options));
+
+  it.each<[what: string, options: readonly string[], typeof inPfx | typeof inPem]>([
+    ['PKCS #12 with AES and PBKDF2', ['-iter', '3000'], inPfx],
+    [
+      'PKCS #12 with AES-128, and a checksum by SHA-512',
+      ['-keypbe', 'AES-128-CBC', '-certpbe', 'AES-192-CBC', '-macalg', 'sha512'],
+      inPfx,
+    ],
+    ['PKCS #12 with 3DES and RC2, as old Windows exports them', ['-legacy', '-iter', '3000'], inPfx],
+    [
+      'PKCS #12 with 3DES, and a key of more than one digest',
+      ['-keypbe', 'PBE-SHA1-3DES', '-certpbe', 'PBE-SHA1-3DES'],
+      inPfx,
+    ],
+    ['PEM with PBKDF2', ['-v2', 'aes-256-cbc', '-iter', '3000'], inPem],
+    ['PEM with PBKDF2 with SHA-1 and 3DES', ['-v2', 'des3', '-v2prf', 'hmacWithSHA1'], inPem],
+    ['PEM with scrypt', ['-scrypt'], inPem],
+    ['PEM with the derivation of PKCS #12', ['-v1', 'PBE-SHA1-3DES'], inPem],
+  ])('in %s is read', async (what, options, write) => {
     for (const pair of [first, second]) {
-      const files = ofPfx(toPfx(pair, `${what}.pfx`, ...options));
+      const files = write(pair, what, options);
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect(new X509Certificate(texts.cert ?? '').subject).toBe(new X509Certificate(textOf(pair.certFile)).subject);
-      expect((await createTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
-    }
-  });
-
-  it.each<[what: string, options: readonly string[]]>([
-    ['PBKDF2', ['-v2', 'aes-256-cbc', '-iter', '3000']],
-    ['PBKDF2 with SHA-1 and 3DES', ['-v2', 'des3', '-v2prf', 'hmacWithSHA1']],
-    ['scrypt', ['-scrypt']],
-    ['the derivation of PKCS #12', ['-v1', 'PBE-SHA1-3DES']],
-  ])('in PEM with %s is read', async (what, options) => {
-    for (const pair of [first, second]) {
-      const files = ofKey(pair, toEncrypted(pair, `${what}.key`, ...options));
-      const texts = await readTlsFiles(files);
-      expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect((await createTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
   });

@@ -1,17 +1,12 @@
-/** Clients of a call: those that wait, read or send slowly, and those that give up, by curl, Java, Chromium and nginx. */
-import { execFile } from 'node:child_process';
+/** Clients of a call: those that wait, read or send slowly, and those that give up, by curl, Chromium and nginx. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import net from 'node:net';
-import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { type Defer, temporaryFolder } from '../../support/deferred.ts';
+import { run } from '../../support/install/run.ts';
 import { toHead } from '../../support/load/heads.ts';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { portOf } from '../../support/net.ts';
 
-const run = promisify(execFile);
 export const REST = '/smartWeb/api/rest/v0/d2/';
 const ANNA = basic('anna', 'word of anna');
 /** Long enough to start, connect and send the call on a busy machine. */
@@ -65,39 +60,7 @@ export function sendSlowly(listen: string): Promise<unknown> {
 export function giveUpByCurl(origin: string): Promise<unknown> {
   const patience = ['--insecure', '--silent', '--max-time', String(PATIENCE_S)];
   const request = ['--header', `authorization: ${ANNA}`, '--data', '[]', `${origin}${REST}${CALL}`];
-  return times(5, () => run('curl', [...patience, ...request]).catch(() => undefined));
-}
-
-/** Java's own HttpClient, compiled; returns what sends its calls to an origin. */
-export async function createJavaClient(defer: Defer): Promise<(origin: string) => Promise<unknown>> {
-  const folder = temporaryFolder(defer);
-  const file = path.join(folder, 'GiveUp.java');
-  writeFileSync(
-    file,
-    `import java.net.URI;
-import java.net.http.*;
-import java.time.Duration;
-import java.util.concurrent.*;
-import java.util.stream.*;
-public class GiveUp {
-  public static void main(String[] words) throws Exception {
-    HttpRequest request = HttpRequest.newBuilder(URI.create(words[0])).timeout(Duration.ofMillis(${PATIENCE_S * 1_000}))
-        .header("Authorization", words[1]).POST(HttpRequest.BodyPublishers.ofString("[]")).build();
-    var calls = IntStream.range(0, 5).mapToObj(i -> HttpClient.newHttpClient()
-        .sendAsync(request, HttpResponse.BodyHandlers.ofString())).collect(Collectors.toList());
-    for (var call : calls) {
-      try {
-        call.join();
-      } catch (CompletionException expected) {
-        System.out.println("gave up");
-      }
-    }
-  }
-}
-`,
-  );
-  await run('javac', ['-d', folder, file]);
-  return (origin) => run('java', ['-cp', folder, 'GiveUp', `${origin}${REST}${CALL}`, ANNA]);
+  return times(5, () => run('curl', [...patience, ...request]));
 }
 
 /** Runs in a page of the application: `fetch` with an `AbortSignal`. */

@@ -1,14 +1,11 @@
 /** A healthy server under load, with collections, a reload and single errors, is never blamed; for `D2S_HEALTHY_MINUTES`. */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Verdict } from '../../../src/page/live-data.ts';
 import { deferTo } from '../../support/deferred.ts';
-import { jsonOf, runSidecar, startConfigured } from '../../support/sidecar-process.ts';
+import { succeed } from '../../support/install/run.ts';
+import { runSidecar, startConfigured, verdictOf } from '../../support/sidecar-process.ts';
 import { hasTomcat, startTomcat } from '../../support/tomcat/tomcat.ts';
 import { call, REST } from './clients.ts';
 
-const run = promisify(execFile);
 const SECONDS = 60 * Number(process.env.D2S_HEALTHY_MINUTES ?? 0.5);
 const CALLS_A_SECOND = 40;
 const FAILS_EVERY_S = 7;
@@ -25,20 +22,19 @@ describe.runIf(hasTomcat())('a healthy server', { timeout: (SECONDS + 60) * 1_00
       jvm: { pid, interval: '1s' },
     });
     const seen = new Map<string, string>();
-    const url = `http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/d2/verdict`;
     const ended: Promise<unknown>[] = [];
     for (let second = 0; second < SECONDS; second += 1) {
       const next = new Promise((resolve) => setTimeout(resolve, 1_000));
       ended.push(call(sidecar.listen, `${REST}rpc/E.Demo/Sleep${second % 30}`, CALLS_A_SECOND));
       if (second % FAILS_EVERY_S === 0) ended.push(call(sidecar.listen, `${REST}rpc/E.Demo/Fail`, 1));
-      if (second % COLLECTS_EVERY_S === 0) ended.push(run('jcmd', [String(pid), 'GC.run']));
+      if (second % COLLECTS_EVERY_S === 0) ended.push(succeed('jcmd', [String(pid), 'GC.run']));
       if (second === Math.floor(SECONDS / 2)) ended.push(runSidecar(['reload', '--pid', String(sidecar.pid)]));
-      const { code, text } = await jsonOf<Verdict>(url);
+      const { code, text } = await verdictOf(sidecar);
       if (!seen.has(code)) seen.set(code, text);
       await next;
     }
     await Promise.all(ended);
-    const { rules } = await jsonOf<Verdict & { readonly rules: readonly { code: string; text: string }[] }>(url);
+    const { rules } = await verdictOf(sidecar);
     // The JVM is read, so that its rules could have applied.
     expect(rules.find(({ code }) => code === 'garbage-collection')?.text).toMatch(/Now: [\d.]+ %/);
     seen.delete('fine');

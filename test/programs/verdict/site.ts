@@ -1,30 +1,20 @@
 /** The verdict on a sidecar in trouble, on its page in Chromium too. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { promisify } from 'node:util';
 import { expect, type it, vi } from 'vitest';
 import type { VerdictCode } from '../../../src/measure/verdict/rules.ts';
 import type { Verdict } from '../../../src/page/live-data.ts';
 import type { Defer } from '../../support/deferred.ts';
+import { succeed } from '../../support/install/run.ts';
 import type { Chromium } from '../../support/page/browser.ts';
-import { jsonOf, type SidecarProcess, startConfigured } from '../../support/sidecar-process.ts';
-
-const run = promisify(execFile);
+import { type SidecarProcess, startConfigured, verdictOf } from '../../support/sidecar-process.ts';
 
 const WITHIN = { timeout: 12_000, interval: 200 };
 /** The addresses of the two ends of a cable between this machine and a network namespace. */
 const OUTSIDE = '10.244.77.1';
 export const INSIDE = '10.244.77.2';
 
-interface Expected {
-  readonly code: VerdictCode;
-  readonly subject: Verdict['subject'];
-  readonly text: RegExp;
-}
-
-export function expected(code: VerdictCode, subject: Verdict['subject'], text: RegExp): Expected {
-  return { code, subject, text };
-}
+export type Expected = readonly [code: VerdictCode, subject: Verdict['subject'], text: RegExp];
 
 export interface Trouble {
   readonly url: string;
@@ -49,17 +39,16 @@ export function situationsBy(chromium: Chromium, test: typeof it | typeof it.con
 /** Resolves once the verdict is as expected, and the page shows its sentence. */
 async function expectVerdict(
   chromium: Chromium,
-  { monitor }: SidecarProcess,
-  { code, subject, text }: Expected,
+  sidecar: SidecarProcess,
+  [code, subject, text]: Expected,
   provoke: () => unknown,
   application: string,
 ): Promise<void> {
-  const { page } = await chromium.open(`http://${monitor}/`);
+  const { page } = await chromium.open(`http://${sidecar.monitor}/`);
   const provoked = provoke();
-  const url = `http://${monitor}/${application}/api/rest/v0/admin/d2/verdict`;
   // Not `expect.poll`, which does not know to which of the tests that run side by side it belongs.
   await vi.waitFor(async () => {
-    expect(await jsonOf<Verdict>(url)).toMatchObject({ code, subject, text: expect.stringMatching(text) });
+    expect(await verdictOf(sidecar, application)).toMatchObject({ code, subject, text: expect.stringMatching(text) });
   }, WITHIN);
   await page.locator('.verdict-text').filter({ hasText: text }).waitFor();
   await provoked;
@@ -79,11 +68,11 @@ export async function createNetwork(defer: Defer): Promise<readonly string[]> {
     await ended;
   });
   const device = `d2s${holder.pid}`;
-  await run('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'd2s', 'netns', String(holder.pid)]);
-  await run('ip', ['address', 'add', `${OUTSIDE}/30`, 'dev', device]);
-  await run('ip', ['link', 'set', device, 'up']);
+  await succeed('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'd2s', 'netns', String(holder.pid)]);
+  await succeed('ip', ['address', 'add', `${OUTSIDE}/30`, 'dev', device]);
+  await succeed('ip', ['link', 'set', device, 'up']);
   const [program = '', ...enter] = inside;
-  await run(program, [...enter, 'ip', 'address', 'add', `${INSIDE}/30`, 'dev', 'd2s']);
-  for (const name of ['lo', 'd2s']) await run(program, [...enter, 'ip', 'link', 'set', name, 'up']);
+  await succeed(program, [...enter, 'ip', 'address', 'add', `${INSIDE}/30`, 'dev', 'd2s']);
+  for (const name of ['lo', 'd2s']) await succeed(program, [...enter, 'ip', 'link', 'set', name, 'up']);
   return inside;
 }

@@ -1,6 +1,6 @@
-/** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts, too. */
+/** Situations that operators meet, by real processes: within 12 s the verdict and the page name the culprit. See network.test.ts and hanging.test.ts, too. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../bench/load/ports.ts';
@@ -16,43 +16,30 @@ import {
   hasManager,
   type ManagerTomcat,
   managerKeys,
-  pinToOneProcessor,
   startManagerTomcat,
 } from '../jvm/http/manager-tomcat/manager-tomcat.ts';
-import {
-  call,
-  createJavaClient,
-  giveUpByCurl,
-  giveUpInPage,
-  IN_PAGE,
-  REST,
-  readSlowly,
-  sendSlowly,
-} from './clients.ts';
-import { expected, situationsBy, type Trouble } from './site.ts';
+import { isStopped } from '../jvm/truth/truth.ts';
+import { call, giveUpByCurl, giveUpInPage, IN_PAGE, REST, readSlowly, sendSlowly } from './clients.ts';
+import { type Expected, situationsBy, type Trouble } from './site.ts';
 
 const RPC = `${REST}rpc/E.Demo`;
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 60_000;
 
-const QUIET = expected('quiet', 'unknown', /^Nothing to judge by/);
-const FINE = expected('fine', 'nobody', /^No sign of trouble/);
-const SOME_FAIL = expected('calls-fail', 'server', /^The server: 50 % .*most often E\.Demo\.Fail \(4 of its 4\)/);
-const NO_MEMORY = expected('calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/);
+const QUIET: Expected = ['quiet', 'unknown', /^Nothing to judge by/];
+const FINE: Expected = ['fine', 'nobody', /^No sign of trouble/];
+const SOME_FAIL: Expected = ['calls-fail', 'server', /^The server: 50 % .*most often E\.Demo\.Fail \(4 of its 4\)/];
+const NO_MEMORY: Expected = ['calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/];
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
-const HUNG = expected('hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/);
-const PROCESSORS = expected('processors', 'server', /^The server: its JVM uses (?:0\.9|1\.)\d* of 1 processors/);
-const HOLDS = expected('hung-calls', 'server', /^The server: rpc Plant\.Hold hangs: 4 calls/);
-const NO_THREADS = expected('no-threads', 'server', /^The server: all its 10 request threads are busy/);
-const DEADLOCK = expected('deadlock', 'server', /^The server: a deadlock, which only a restart ends \(2 threads/);
-const DESCRIPTORS = expected('descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/);
-const LEFT = expected('clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/);
-const SLOW = expected('clients-slow', 'client', /^Clients, .* waited .* for their clients/);
+const HUNG: Expected = ['hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/];
+const DESCRIPTORS: Expected = ['descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/];
+const LEFT: Expected = ['clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/];
+const SLOW: Expected = ['clients-slow', 'client', /^Clients, .* waited .* for their clients/];
 const OTHER_NAME = /configuration: \d+ requests .* for \/smartWeb\/\.\.\. would be calls, .* is \/smartweb\./;
 const OTHER_PATH = /configuration: \d+ requests .* such as \/smartWeb\/odata.* are no calls/;
-const DRAINING = expected('draining', 'sidecar', /^The sidecar is draining on request/);
-const GONE = expected('upstream-unreachable', 'server', /does not accept connections \(ECONNREFUSED\)/);
-const SILENT = expected('upstream-unreachable', 'network', /does not answer \(.*TIMEOUT\)/);
+const DRAINING: Expected = ['draining', 'sidecar', /^The sidecar is draining on request/];
+const GONE: Expected = ['upstream-unreachable', 'server', /does not accept connections \(ECONNREFUSED\)/];
+const SILENT: Expected = ['upstream-unreachable', 'network', /does not answer \(.*TIMEOUT\)/];
 
 describeInChromium(
   'the verdict',
@@ -98,18 +85,18 @@ function beforeTomcat(chromium: Chromium): void {
     },
   }));
 
-  situation('names the call that takes longer than clients wait', expected('calls-late', 'server', LATE), () => ({
+  situation('names the call that takes longer than clients wait', ['calls-late', 'server', LATE], () => ({
     ...{ url, config: { calls: { clientTimeout: '1s' } } },
     provoke: ({ listen }) => call(listen, `${RPC}/Sleep1500`, 4),
   }));
 
-  const otherName = expected('not-classified', 'sidecar', OTHER_NAME);
+  const otherName: Expected = ['not-classified', 'sidecar', OTHER_NAME];
   situation('names the application that is called and the one that is configured', otherName, () => ({
     ...{ url: url.replace('smartWeb', 'smartweb'), application: 'smartweb' },
     provoke: ({ listen }) => call(listen, `${RPC}/TestInOut`, 25),
   }));
 
-  const otherPath = expected('not-classified', 'sidecar', OTHER_PATH);
+  const otherPath: Expected = ['not-classified', 'sidecar', OTHER_PATH];
   situation('names the path of requests that are no calls', otherPath, () => ({
     ...{ url, provoke: ({ listen }) => call(listen, '/smartWeb/odata/plant', 25, 'GET') },
   }));
@@ -122,28 +109,21 @@ function beforeTomcat(chromium: Chromium): void {
     },
   }));
 
-  situation('knows that a server that was killed while it was called is gone', GONE, async (until) => {
-    const own = await startWarmTomcat(until);
-    return {
-      url: `http://${HOST}:${own.port}/smartWeb`,
-      provoke: async ({ listen }) => {
-        await call(listen, `${RPC}/TestInOut`, 10);
-        process.kill(own.pid, 'SIGKILL');
-        await call(listen, `${RPC}/TestInOut`, 10);
-      },
-    };
-  });
-
-  situation('knows that a server that nobody calls was stopped', GONE, async (until) => {
-    const own = await startWarmTomcat(until);
-    return {
-      url: `http://${HOST}:${own.port}/smartWeb`,
-      provoke: async ({ listen }) => {
-        await call(listen, `${RPC}/TestInOut`, 1);
-        process.kill(own.pid, 'SIGTERM');
-      },
-    };
-  });
+  for (const [what, signal, callsAfter] of [
+    ['was killed while it was called', 'SIGKILL', 10],
+    ['was stopped while nobody called it', 'SIGTERM', 0],
+  ] as const)
+    situation(`knows that a server that ${what} is gone`, GONE, async (until) => {
+      const own = await startWarmTomcat(until);
+      return {
+        url: `http://${HOST}:${own.port}/smartWeb`,
+        provoke: async ({ listen }) => {
+          await call(listen, `${RPC}/TestInOut`, 10);
+          process.kill(own.pid, signal);
+          await call(listen, `${RPC}/TestInOut`, callsAfter);
+        },
+      };
+    });
 }
 
 /** One after the other, and beside nothing else: they stop the JVM. */
@@ -151,14 +131,12 @@ function beforeStoppedJvm(chromium: Chromium, tomcatOf: () => Tomcat): void {
   const situation = situationsBy(chromium, it);
   const urlOf = () => `http://${HOST}:${tomcatOf().port}/smartWeb`;
 
-  /** Resolves once every thread has stopped: on a busy machine some answer for a while. */
+  /** On a busy machine some threads answer for a while. */
   async function stopJvm(until: Defer): Promise<void> {
     const { pid } = tomcatOf();
     until(() => process.kill(pid, 'SIGCONT'));
     process.kill(pid, 'SIGSTOP');
-    const threads = `/proc/${pid}/task`;
-    const isStopped = (thread: string) => /\) T /.test(readFileSync(`${threads}/${thread}/stat`, 'latin1'));
-    await vi.waitFor(() => expect(readdirSync(threads).every(isStopped)).toBe(true), { interval: 2 });
+    await vi.waitFor(() => expect(isStopped(pid)).toBe(true), { interval: 2 });
   }
 
   situation('names the call that hangs while the JVM stands still', HUNG, (until) => ({
@@ -178,21 +156,13 @@ function beforeStoppedJvm(chromium: Chromium, tomcatOf: () => Tomcat): void {
 }
 
 function ofClients(chromium: Chromium, urlOf: () => string): void {
-  const defer = deferTo(afterAll);
   const situation = situationsBy(chromium, it.concurrent);
-  let giveUpByJava: (origin: string) => Promise<unknown>;
 
-  beforeAll(async () => {
-    giveUpByJava = await createJavaClient(defer);
-  }, TIMEOUT_MS);
-
-  for (const [what, wanted, act] of [
-    ['read slowly', SLOW, (listen: string) => readSlowly(listen)],
-    ['send slowly', SLOW, (listen: string) => sendSlowly(listen)],
-    ['give up: curl', LEFT, (listen: string) => giveUpByCurl(`http://${listen}`)],
-    ['give up: Java', LEFT, (listen: string) => giveUpByJava(`http://${listen}`)],
+  for (const [what, act] of [
+    ['read', readSlowly],
+    ['send', sendSlowly],
   ] as const)
-    situation(`blames clients that ${what}`, wanted, () => ({
+    situation(`blames clients that ${what} slowly`, SLOW, () => ({
       ...{ url: urlOf(), provoke: ({ listen }) => act(listen) },
     }));
 
@@ -236,8 +206,7 @@ function connectMany(count: number, port: number, until: Defer): readonly net.So
 function withJvm(chromium: Chromium): void {
   const defer = deferTo(afterAll);
   const situation = situationsBy(chromium, it);
-  const folder = new Folder();
-  defer(() => folder.remove());
+  const folder = new Folder(defer);
   let tomcat: ManagerTomcat;
 
   beforeAll(async () => {
@@ -245,31 +214,15 @@ function withJvm(chromium: Chromium): void {
   }, TIMEOUT_MS);
 
   const rpc = (path: string, name: string) => ({ methods: ['GET'], path, kind: 'rpc', name });
-  const before = (provoke: NonNullable<Trouble['provoke']>, more = {}): Trouble => ({
+  const before = (provoke: NonNullable<Trouble['provoke']>): Trouble => ({
     ...{ url: `${tomcat.origin}/beans`, application: 'beans', provoke },
     config: {
       jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
-      rest: { rules: ['Hold', 'Burn', 'Fill'].map((name) => rpc(`/${name.toLowerCase()}`, `Plant.${name}`)) },
-      ...more,
+      rest: { rules: [rpc('/burn', 'Plant.Burn'), rpc('/fill', 'Plant.Fill')] },
     },
   });
   const get = ({ listen }: SidecarProcess, target: string, count: number) =>
     call(listen, `/beans/${target}`, count, 'GET');
-
-  situation('says that the JVM uses all its processors', PROCESSORS, (until) => {
-    pinToOneProcessor(tomcat.pid, until);
-    let isOver = false;
-    until(() => {
-      isOver = true;
-    });
-    const burn = async (sidecar: SidecarProcess, ms: number) => {
-      while (!isOver) await get(sidecar, `burn?ms=${ms}`, 1);
-    };
-    return before((sidecar) => {
-      // Of several lengths, so that there is always one that runs.
-      for (const ms of [2_300, 2_900, 3_500, 4_100]) void burn(sidecar, ms);
-    });
-  });
 
   situation('says that the server has no descriptors left', DESCRIPTORS, async (until) => {
     const countOpen = () => readdirSync(`/proc/${tomcat.pid}/fd`).length;
@@ -280,26 +233,6 @@ function withJvm(chromium: Chromium): void {
     execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${countOpen() + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
-  });
-
-  situation('names the call that hangs', HOLDS, () =>
-    before((sidecar) => {
-      void get(sidecar, 'hold', 4);
-    }),
-  );
-
-  situation('says that all request threads are busy', NO_THREADS, (until) => {
-    until(() => fetch(`${tomcat.origin}/beans/hold?release`));
-    // Four are still held, and the status page takes the tenth.
-    return before((sidecar) => {
-      void get(sidecar, 'hold', 5);
-    });
-  });
-
-  situation('finds a deadlock', DEADLOCK, async (until) => {
-    await fetch(`${tomcat.origin}/beans/deadlock`);
-    const threads = { whenCallRuns: '2s', folder: temporaryFolder(until), atMostEvery: '1s' };
-    return before((sidecar) => get(sidecar, 'burn?ms=4000', 1), { diagnosis: { threads } });
   });
 
   situation('names the call that fails since no memory is left', NO_MEMORY, () =>

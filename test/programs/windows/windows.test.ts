@@ -26,8 +26,7 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
   let upstreamPort = 0;
   beforeAll(async () => {
     windows = await startWindows(defer);
-    const upstream = await startApplication((_, response) => response.end('{"value":1}'));
-    defer(() => upstream.close());
+    const upstream = await startApplication((_, response) => response.end('{"value":1}'), defer);
     upstreamPort = upstream.port;
   }, SLOW_MS);
 
@@ -151,8 +150,7 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
     SLOW,
     async (reason, deadlineMs, stop) => {
       const held: ServerResponse[] = [];
-      const upstream = await startApplication((_, response) => void held.push(response));
-      defer(() => upstream.close());
+      const upstream = await startApplication((_, response) => void held.push(response), defer);
       const sidecar = await start(upstream.port, {}, { D2S_CONSOLE: reason === 'SIGINT' ? '1' : '' });
       const answer = call(sidecar);
       await expect.poll(() => held.length, { timeout: 10_000 }).toBe(1);

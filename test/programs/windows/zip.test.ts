@@ -68,8 +68,7 @@ describe.runIf(canRun)('the zip for Windows', () => {
   beforeAll(async () => {
     windows = await startWindows(defer);
     stayOn(windows.wine);
-    const upstream = await startApplication((_, response) => response.end('{"value":1}'));
-    defer(() => upstream.close());
+    const upstream = await startApplication((_, response) => response.end('{"value":1}'), defer);
     config = {
       upstream: { url: `http://127.0.0.1:${upstream.port}/smartWeb` },
       ...{ listen: { host: '127.0.0.1', port: 0 }, monitor: { port: 0 }, jvm: { pid: JVM } },

@@ -28,12 +28,9 @@ export async function startConsumedSidecar(defer: Defer) {
   const upstream = await startApplication(({ url = '' }, response) => {
     response.statusCode = url.includes('Fail') ? 500 : 200;
     setTimeout(() => response.end('ok'), url.includes('Slow') ? SENT.slowMs : 0);
-  });
-  defer(() => upstream.close());
-  const exporter = await startApplication((_request, response) => response.end(JVM));
-  defer(() => exporter.close());
-  const folder = new Folder();
-  defer(() => folder.remove());
+  }, defer);
+  const exporter = await startApplication((_request, response) => response.end(JVM), defer);
+  const folder = new Folder(defer);
   const users = ['collectd', 'telegraf', 'zabbix'].map((name) => userLine(name, 'metrics', PASSWORD));
   const usersFile = folder.write('users', (await Promise.all(users)).join('\n'));
   const jvm = { source: 'http', http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` } };

@@ -1,10 +1,7 @@
 /** A copy of the project, so that a release can be built from it while the sources change, without touching the project's dist/. */
 import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { type Ran, ROOT, run } from './run.ts';
-
-/** The commit for builds in the copy, which has no repository. */
-export const BUILD = '0123456789ab';
+import { ROOT, run, succeed } from './run.ts';
 
 const NOT_COPIED = /^(?:node_modules|\.git|dist.*|coverage|test)$/;
 
@@ -18,12 +15,5 @@ export async function copyProject(copy: string): Promise<void> {
   const linked = await run('cp', ['-al', ...modules]);
   if (linked.code === 0) return;
   rmSync(path.join(copy, 'node_modules'), { recursive: true, force: true });
-  await succeed('cp', ['-a', ...modules], copy);
-}
-
-/** Runs a program in a copy; rejects with its output unless it ends with 0. */
-export async function succeed(program: string, args: readonly string[], cwd: string): Promise<Ran> {
-  const ran = await run(program, args, { cwd, env: { BUILD_COMMIT: BUILD } });
-  if (ran.code !== 0) throw new Error(`${program} ${args[0]} ended with ${ran.code}\n${ran.stdout}${ran.stderr}`);
-  return ran;
+  await succeed('cp', ['-a', ...modules]);
 }

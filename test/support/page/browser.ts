@@ -4,7 +4,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Locator, type 
 import { afterAll, describe, expect } from 'vitest';
 import { type Defer, deferTo } from '../deferred.ts';
 import { isAvailable } from '../programs.ts';
-import { Harness, type HarnessOptions } from './stand.ts';
+import { type Harness, type HarnessOptions, startHarness } from './stand.ts';
 
 const EXECUTABLE = process.env.D2S_CHROMIUM ?? '/usr/bin/chromium';
 const isInstalled = isAvailable('Chromium', existsSync(EXECUTABLE));
@@ -31,7 +31,7 @@ export class Chromium {
   }
 
   startHarness(options: HarnessOptions = {}): Promise<Harness> {
-    return Harness.start(this.defer, options);
+    return startHarness(this.defer, options);
   }
 
   async open(url: string, options: BrowserContextOptions = {}): Promise<LivePage> {

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { Pool } from 'undici';
 import { type Defer, temporaryFolder } from '../deferred.ts';
 import { basic } from '../monitor/access/access-files.ts';
-import { type Application, startApplication } from '../net.ts';
-import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+import { startApplication } from '../net.ts';
+import { startSidecarProcess } from '../sidecar-process.ts';
 
 const APPLICATION = 'smartWeb';
 /** Of a call with `Slow` in its name. */
@@ -28,92 +28,64 @@ export interface Call {
   readonly application?: string;
 }
 
-export class Harness {
-  readonly upstream: Application;
-  readonly jvm: Application;
-  readonly #file: string;
-  readonly #options: HarnessOptions;
-  #sidecar: SidecarProcess | undefined;
-  #clients: Pool | undefined;
-  #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
+export type Harness = Awaited<ReturnType<typeof startHarness>>;
 
-  static async start(defer: Defer, options: HarnessOptions = {}): Promise<Harness> {
-    const upstream = await startApplication(({ headers, url = '' }, response) => {
-      // It is answered when its client leaves.
-      if (url.includes('Holds')) return;
-      response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
-      response.setHeader('content-type', 'application/json');
-      setTimeout(() => response.end('{}'), url.includes('Slow') ? SLOW_MS : 0);
-    });
-    const jvm = await startApplication((_request, response) => response.end(JVM));
-    const harness = new Harness(options, upstream, jvm, path.join(temporaryFolder(defer), 'sidecar.json'));
-    defer(() => harness.#stop());
-    await harness.startSidecar();
-    return harness;
-  }
+export async function startHarness(defer: Defer, options: HarnessOptions = {}) {
+  const { hasJvm = false, isSecure = false, config, env } = options;
+  const upstream = await startApplication(({ headers, url = '' }, response) => {
+    // It is answered when its client leaves.
+    if (url.includes('Holds')) return;
+    response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
+    response.setHeader('content-type', 'application/json');
+    setTimeout(() => response.end('{}'), url.includes('Slow') ? SLOW_MS : 0);
+  }, defer);
+  const jvm = await startApplication((_request, response) => response.end(JVM), defer);
+  const http = { kind: 'prometheus', url: `http://127.0.0.1:${jvm.port}/metrics` };
+  const all = {
+    upstream: { url: `http://127.0.0.1:${upstream.port}/${APPLICATION}` },
+    jvm: hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' },
+    ...config,
+  };
+  const file = path.join(temporaryFolder(defer), 'sidecar.json');
+  writeFileSync(file, JSON.stringify(all));
+  const startOn = (listen: string, monitor: string) =>
+    startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
+  let sidecar = await startOn('127.0.0.1:0', '127.0.0.1:0');
+  defer(() => sidecar.stop('SIGINT'));
+  const { listen, monitor } = sidecar;
+  const clients = new Pool(`http://${listen}`, { connections: 32 });
+  defer(() => clients.destroy());
 
-  private constructor(options: HarnessOptions, upstream: Application, jvm: Application, file: string) {
-    this.#options = options;
-    this.upstream = upstream;
-    this.jvm = jvm;
-    this.#file = file;
-  }
-
-  /** Where clients call, `host:port`. */
-  get listen(): string {
-    return this.#addresses.listen;
-  }
-
-  get url(): string {
-    return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
-  }
-
-  async startSidecar(): Promise<void> {
-    const { hasJvm = false, config, env } = this.#options;
-    const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
-    const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
-    const upstream = { url: `http://127.0.0.1:${this.upstream.port}/${APPLICATION}` };
-    writeFileSync(this.#file, JSON.stringify({ upstream, jvm, ...config }));
-    const { listen, monitor } = this.#addresses;
-    this.#sidecar = await startSidecarProcess(['--config', this.#file, '--listen', listen, '--monitor', monitor], env);
-    this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
-    this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
-  }
-
-  askToStop(): void {
-    if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
-  }
-
-  async stopSidecar(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
-    await this.#clients?.destroy();
-    await this.#sidecar?.stop(signal);
-  }
-
-  async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
+  const call = async ({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> => {
     const headers = { authorization: basic(user, 'x'), 'content-type': 'application/json' };
-    const { statusCode, body } = await this.#clients!.request({
+    const { statusCode, body } = await clients.request({
       ...{ path: `/${application}/api/rest/v0/d2/${below}`, method, headers },
       body: method === 'POST' ? '[]' : null,
     });
     await body.dump();
     return statusCode;
-  }
-
+  };
   /** `each` for 0 to `count`, many at a time, in order of their start. */
-  async callMany(count: number, each: (index: number) => Call): Promise<void> {
+  const callMany = async (count: number, each: (index: number) => Call): Promise<void> => {
     let next = 0;
     const work = async () => {
       while (next < count) {
         next += 1;
-        await this.call(each(next - 1));
+        await call(each(next - 1));
       }
     };
     await Promise.all(Array.from({ length: 32 }, work));
-  }
-
-  async #stop(): Promise<void> {
-    await this.stopSidecar();
-    this.upstream.close();
-    this.jvm.close();
-  }
+  };
+  return {
+    ...{ upstream, jvm, call, callMany },
+    /** Where clients call, `host:port`. */
+    listen,
+    url: `${isSecure ? 'https' : 'http'}://${monitor}/`,
+    askToStop: () => process.kill(sidecar.pid, 'SIGTERM'),
+    stopSidecar: (signal: NodeJS.Signals) => sidecar.stop(signal),
+    /** On its old ports. */
+    startSidecar: async () => {
+      sidecar = await startOn(listen, monitor);
+    },
+  };
 }

@@ -1,4 +1,6 @@
 /** The responses on a connection, read leniently: the servers' own framing is not under test. */
+import { readChunks } from './strict-reader.ts';
+
 export interface ResponseSeen {
   readonly status: number;
   /** The server's reading of the request, e.g. `POST /m 5:aaf4c61ddcc5`; undefined if the application did not get it. */
@@ -31,19 +33,9 @@ function fieldOf(head: string, name: string): string | undefined {
 
 function endOfBody(text: string, from: number, head: string): number {
   const length = fieldOf(head, 'content-length');
-  if (/\r\ntransfer-encoding:[^\r]*chunked/i.test(head)) return endOfChunks(text, from);
-  return length === undefined ? text.length : Math.min(text.length, from + Number(length));
-}
-
-function endOfChunks(text: string, from: number): number {
-  for (let at = from; ; ) {
-    const lineEnd = text.indexOf('\r\n', at);
-    if (lineEnd === -1) return text.length;
-    const size = Number.parseInt(text.slice(at, lineEnd), 16);
-    if (size === 0) {
-      const end = text.indexOf('\r\n\r\n', lineEnd);
-      return end === -1 ? text.length : end + 4;
-    }
-    at = lineEnd + 2 + size + 2;
+  if (/\r\ntransfer-encoding:[^\r]*chunked/i.test(head)) {
+    const { end } = readChunks(text, from);
+    return typeof end === 'number' ? end : text.length;
   }
+  return length === undefined ? text.length : Math.min(text.length, from + Number(length));
 }

@@ -1,19 +1,17 @@
 /** Real servers behind the sidecar, with everything in a temporary folder; nginx and haproxy have a recording server behind them. */
-import { spawnSync } from 'node:child_process';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Defer, temporaryFolder } from '../deferred.ts';
-import { isAvailable } from '../programs.ts';
+import { hasProgram, isAvailable } from '../programs.ts';
 import { startProxyProgram } from '../proxy-program.ts';
 import { startTomcat } from '../tomcat/tomcat.ts';
 import { EARLY_PATH, startRecordingServer } from './recording-server.ts';
 
 export type StartServer = (defer: Defer) => Promise<net.NetConnectOpts>;
 
-const isInstalled = (program: string) => spawnSync(program, ['-v']).error === undefined;
-export const hasNginx = () => isAvailable('nginx', isInstalled('nginx'));
-export const hasHaproxy = () => isAvailable('haproxy', isInstalled('haproxy'));
+export const hasNginx = () => isAvailable('nginx', hasProgram('nginx'));
+export const hasHaproxy = () => isAvailable('haproxy', hasProgram('haproxy'));
 
 export const startNode: StartServer = async (defer) => {
   const server = await startRecordingServer(defer, { port: 0, host: '127.0.0.1' });

@@ -113,7 +113,8 @@ function readBody(text: string, from: number, framing: number | 'chunked'): { co
   return end > text.length ? { content: '', end: 'open' } : { content: text.slice(from, end), end };
 }
 
-function readChunks(text: string, from: number): { content: string; end: End } {
+/** A chunked body from `from` on. */
+export function readChunks(text: string, from: number): { content: string; end: End } {
   let content = '';
   for (let at = from; ; ) {
     const lineEnd = endOfLine(text, at);

@@ -1,5 +1,4 @@
 /** Sends the calls, and measures them as their clients do. */
-import { spawnSync } from 'node:child_process';
 import { request } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
 import { ALL_USERS, type Call } from './calls.ts';
@@ -10,10 +9,6 @@ export interface AnsweredCall extends Call {
 }
 
 const AT_ONCE_EACH = 2;
-
-export function isCurlInstalled(): boolean {
-  return spawnSync('curl', ['--version']).status === 0;
-}
 
 /** One call at a time, so that their order is known. `base` e.g. `http://127.0.0.1:8081/smartWeb/api/rest/v0/`. */
 export async function sendInOrder(base: string, calls: Iterable<Call>): Promise<AnsweredCall[]> {

@@ -1,13 +1,13 @@
 /** A real Tomcat 10 of Debian's package, with a CATALINA_BASE of its own: nothing of the installed service is read or written. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Defer, temporaryFolder } from '../deferred.ts';
-import { isAvailable } from '../programs.ts';
-import { exitOf, stopProcess } from '../sidecar-process.ts';
+import { hasProgram, isAvailable } from '../programs.ts';
+import { startProgram } from '../running-program.ts';
 
 const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -20,7 +20,7 @@ export interface Tomcat {
 
 export function hasTomcat(): boolean {
   const isInstalled = existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar'));
-  return isAvailable('Tomcat', isInstalled && spawnSync('java', ['-version']).status === 0);
+  return isAvailable('Tomcat', isInstalled && hasProgram('java'));
 }
 
 export interface Application {
@@ -47,9 +47,7 @@ export async function startTomcatIn(
   options: readonly string[] = [],
   java = 'java',
 ): Promise<Tomcat> {
-  const child = spawn(java, javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = exitOf(child);
-  defer(() => stopProcess(child, exited, 'SIGTERM'));
+  const { child, exited } = startProgram(defer, java, javaArguments(base, options), { cwd: base });
   return { port: await portOf(child, exited), pid: child.pid ?? 0 };
 }
 
@@ -75,7 +73,8 @@ export async function createTomcatBase(
   return base;
 }
 
-function javaArguments(base: string, options: readonly string[]): string[] {
+/** Starts Tomcat in `base` once it is given to a JVM. */
+export function javaArguments(base: string, options: readonly string[] = []): string[] {
   const bin = join(CATALINA_HOME, 'bin');
   return [
     ...options,

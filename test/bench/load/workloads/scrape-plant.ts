@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PROBED_SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
 import { fill, manyObjects, rpcRequest } from '../small-client.ts';
+import { medianOf } from '../statistics.ts';
 import type { Load } from '../wrk.ts';
 import { column, P50, P99, P99_BEFORE, SIDECAR_NAME } from './columns.ts';
 import { measureLoad } from './measure-load.ts';
@@ -64,15 +65,14 @@ export const SCRAPE_PLANT: Workload = {
 };
 
 async function scrapeAlone({ running }: Turn): Promise<Sample> {
-  const all: { activeMs: number; blockedMs: number; scrapeMs?: number }[] = [];
+  const all: { activeMs: number; blockedMs: number; scrapeMs: number }[] = [];
   for (let i = 0; i < SCRAPES; i += 1) {
     await sleep(PAUSE_MS);
     running.child.send('reset');
-    const { scrapeMs = Number.NaN } = await scrape(running.spot.monitorPort, PROMETHEUS);
+    const scrapeMs = await scrape(running.spot.monitorPort, PROMETHEUS);
     all.push({ ...(await readLoop(running)), scrapeMs });
   }
-  const median = (key: 'activeMs' | 'blockedMs' | 'scrapeMs') =>
-    all.map((one) => one[key] ?? Number.NaN).sort((a, b) => a - b)[SCRAPES / 2] ?? Number.NaN;
+  const median = (key: 'activeMs' | 'blockedMs' | 'scrapeMs') => medianOf(all.map((one) => one[key]));
   return { activeMs: median('activeMs'), blockedMs: median('blockedMs'), scrapeMs: median('scrapeMs') };
 }
 

@@ -151,39 +151,29 @@ const SCRAPE: Workload = {
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
     const longer = { ...turn, seconds };
     const scraped = SCRAPES[turn.contestant.name];
-    const read = scraped === undefined ? pause : () => scrape(turn.running.spot.monitorPort, scraped);
     const { p99Us: p99BeforeUs } = await measureLoad(longer, SCRAPE_LOAD);
-    const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, read)]);
+    const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, scraped)]);
     return { ...sample, ...extra, p99BeforeUs };
   },
 };
 
-/** Scrapes while the load runs, and returns the longest blocking of the loop. */
-async function watch({ running, seconds }: Turn, read: () => Promise<Sample>): Promise<Sample> {
+/** The longest scrape while the load runs, and the longest blocking of the loop; without `scraped`, of the load alone. */
+async function watch({ running, seconds }: Turn, scraped: Scraped | undefined): Promise<Sample> {
   const endMs = performance.now() + seconds * 1000;
   await sleep(FIRST_SCRAPE_MS);
-  let worst: Sample = {};
+  let sample: Sample = {};
   for (let nextMs = performance.now(); nextMs < endMs; nextMs += SCRAPE_EVERY_S * 1000) {
     await sleep(Math.max(0, nextMs - performance.now()));
     running.child.send('reset');
-    const seen = await read();
-    worst = highest(worst, { ...seen, blockedMs: (await readLoop(running)).blockedMs });
+    if (scraped === undefined) await sleep(FIRST_SCRAPE_MS);
+    else {
+      const scrapeMs = await scrape(running.spot.monitorPort, scraped);
+      sample = { ...sample, scrapeMs: Math.max(sample.scrapeMs ?? 0, scrapeMs) };
+    }
+    const { blockedMs } = await readLoop(running);
+    sample = { ...sample, blockedMs: Math.max(sample.blockedMs ?? 0, blockedMs) };
   }
-  return worst;
-}
-
-/** Without scrapes, measures the same time, for the effect of the load alone. */
-async function pause(): Promise<Sample> {
-  await sleep(FIRST_SCRAPE_MS);
-  return {};
-}
-
-function highest(one: Sample, other: Sample): Sample {
-  return {
-    ...other,
-    blockedMs: Math.max(one.blockedMs ?? 0, other.blockedMs ?? 0),
-    ...(other.scrapeMs === undefined ? {} : { scrapeMs: Math.max(one.scrapeMs ?? 0, other.scrapeMs) }),
-  };
+  return sample;
 }
 
 /** Since the last `reset`. */
@@ -194,14 +184,14 @@ export async function readLoop({ child }: Running): Promise<{ readonly blockedMs
   return figures;
 }
 
-/** Reads and discards: the harness shares its core with the upstream. Throws for any status but 200. */
-export async function scrape(port: number, { path, accept }: Scraped): Promise<Sample> {
+/** Reads and discards: the harness shares its core with the upstream. Returns the milliseconds; throws for any status but 200. */
+export async function scrape(port: number, { path, accept }: Scraped): Promise<number> {
   const startedMs = performance.now();
   const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   await once(response.resume(), 'end');
   if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`);
-  return { scrapeMs: performance.now() - startedMs };
+  return performance.now() - startedMs;
 }
 
 export const TABLES: readonly Workload[] = [MEMORY, SCRAPE];

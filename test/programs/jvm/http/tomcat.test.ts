@@ -82,8 +82,7 @@ describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wit
     }
   });
 
-  const folder = new Folder();
-  defer(() => folder.remove());
+  const folder = new Folder(defer);
 
   const start = (jvm: object): Promise<SidecarProcess> =>
     startConfigured(defer, `${tomcat.origin}/beans`, { jvm: { interval: '1s', ...jvm } });

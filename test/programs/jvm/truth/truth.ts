@@ -2,18 +2,17 @@
  * Real JVMs: which are installed, and which collectors each has. Truth.java runs in one of them: it executes commands
  * and prints its own MXBeans.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { type Defer, temporaryFolder } from '../../../support/deferred.ts';
+import { succeed } from '../../../support/install/run.ts';
 import type { Beans } from '../../../support/jvm/truth/beans.ts';
 import { isAvailable } from '../../../support/programs.ts';
 import { exitOf } from '../../../support/sidecar-process.ts';
 
-const run = promisify(execFile);
 const FOLDERS = ['/usr/lib/jvm', '/opt/java', '/opt/hostedtoolcache/Java_Temurin-Hotspot_jdk'];
 /** The oldest JVM that the project supports: classes for it run on all of them. */
 const CLASS_FILE_RELEASE = '17';
@@ -79,7 +78,7 @@ export const JVMS: readonly Jvm[] = hasJdk ? found : [];
 export async function collectorsOf(jvm: Jvm): Promise<Collector[]> {
   const all = Object.entries(optionsOf(jvm)) as [Collector, readonly string[]][];
   const starts = all.map(([collector, options]) =>
-    run(path.join(jvm.home, 'bin/java'), [...options, '-Xmx96m', '-version']).then(
+    succeed(path.join(jvm.home, 'bin/java'), [...options, '-Xmx96m', '-version']).then(
       () => [collector],
       () => [],
     ),
@@ -92,7 +91,7 @@ export async function compileTruth(defer: Defer): Promise<string> {
   const classPath = temporaryFolder(defer);
   chmodSync(classPath, 0o755);
   const sources = ['Truth.java', 'Bootstrap.java'].map((name) => path.join(import.meta.dirname, name));
-  await run(compiler ?? 'javac', ['--release', CLASS_FILE_RELEASE, '-d', classPath, ...sources]);
+  await succeed(compiler ?? 'javac', ['--release', CLASS_FILE_RELEASE, '-d', classPath, ...sources]);
   return classPath;
 }
 
@@ -222,7 +221,7 @@ export class Truth {
 }
 
 /** Whether every thread has stopped: the first one may stop while others still run. */
-function isStopped(pid: number): boolean {
+export function isStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   return readdirSync(tasks).every((task) => {
     try {

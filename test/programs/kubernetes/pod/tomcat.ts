@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { at, containerOf, type Json } from '../../../support/kubernetes/manifests.ts';
+import { javaArguments } from '../../../support/tomcat/tomcat.ts';
 
-const HOME = '/usr/share/tomcat10';
 const SERVER = `<Server port="-1"><Service name="Catalina">
 <Connector port="8080" address="127.0.0.1" />
 <Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps" /></Engine>
@@ -30,10 +30,7 @@ export function startTomcat(pod: Json, { folder, network, volumes }: PodParts): 
   // The base is below /tmp, which is replaced.
   const script = [`mount --bind '${base}' /mnt`, ...mounts, 'cd /mnt', 'exec "$@"'].join('\n');
   const asUser = ['setpriv', `--reuid=${user}`, `--regid=${group}`, '--clear-groups', '--no-new-privs'];
-  const java = ['java', '-Xmx96m', `-Dcatalina.home=${HOME}`, '-Dcatalina.base=/mnt', '-Djava.io.tmpdir=/mnt/temp'];
-  const jars = `${HOME}/bin/bootstrap.jar:${HOME}/bin/tomcat-juli.jar`;
-  const main = ['-cp', jars, 'org.apache.catalina.startup.Bootstrap', 'start'];
   const namespaces = ['--mount', '--pid', '--fork', '--mount-proc', '--propagation', 'private'];
   const enter = [`--net=/proc/${network}/ns/net`, '--', 'unshare', ...namespaces, 'sh', '-euc', script, 'sh'];
-  return spawn('nsenter', [...enter, ...asUser, ...java, ...main], { stdio: 'ignore' });
+  return spawn('nsenter', [...enter, ...asUser, 'java', ...javaArguments('/mnt')], { stdio: 'ignore' });
 }

@@ -1,18 +1,15 @@
 /** A real mail server: Debian's exim4, with STARTTLS and a login, which writes each mail into a file. */
-import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
-import { vi } from 'vitest';
+import { untilListening } from '../../../bench/load/ports.ts';
+import { hasEnded } from '../../../bench/load/processes.ts';
 import { type Defer, temporaryFolder } from '../../deferred.ts';
-import { collect } from '../../install/run.ts';
 import { toUnusedPort } from '../../net.ts';
 import { isAvailable } from '../../programs.ts';
-import { exitOf, stopProcess } from '../../sidecar-process.ts';
+import { startProgram } from '../../running-program.ts';
 import type { Pair } from '../../tls/certificates.ts';
 
 const EXIM = '/usr/sbin/exim4';
-const START_MS = 20_000;
 
 /** Only root may choose the file of its configuration. */
 export const hasExim = isAvailable('exim, as root', existsSync(EXIM) && process.geteuid?.() === 0);
@@ -82,14 +79,10 @@ export async function startMailServer(defer: Defer, options: MailServerOptions) 
   // Exim refuses a configuration that others may write.
   chmodSync(config, 0o600);
   const start = async () => {
-    const child = spawn(EXIM, ['-C', config, '-bdf'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const output = collect(child.stderr);
-    const exited = exitOf(child);
-    const stop = () => stopProcess(child, exited, 'SIGTERM');
-    defer(stop);
-    const listens = () => vi.waitUntil(() => connects(port), { timeout: START_MS, interval: 50 });
-    await listens().catch(() => Promise.reject(new Error(`exim does not listen: ${output()}`)));
-    return stop;
+    const { child, output } = startProgram(defer, EXIM, ['-C', config, '-bdf']);
+    await untilListening(port, () => hasEnded(child)).catch((cause: Error) => {
+      throw new Error(`exim: ${cause.message}: ${output()}`, { cause });
+    });
   };
   const delivered = path.join(folder, 'mails', 'new');
   /** The mails that have arrived, in the order of their arrival. */
@@ -100,12 +93,4 @@ export async function startMailServer(defer: Defer, options: MailServerOptions) 
           .map((name) => readFileSync(path.join(delivered, name), 'utf8'))
       : [];
   return { port, start, mails };
-}
-
-function connects(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1');
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });
 }

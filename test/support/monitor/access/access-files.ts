@@ -10,6 +10,7 @@ import {
   hashToken,
   type ScryptCost,
 } from '../../../../src/monitor/access/password-hash.ts';
+import type { Defer } from '../../deferred.ts';
 
 /** The smallest accepted value, so that tests are quick: about 70 ms. */
 export const CHEAP: ScryptCost = { N: 16_384, r: 8, p: 1 };
@@ -23,9 +24,13 @@ export function tokenLine(name: string, role: string): { line: string; token: st
   return { line: `${name}:${role}:${formatTokenHash(hashToken(token))}`, token };
 }
 
-/** A folder into which a test writes private files. */
+/** A folder into which a test writes private files. `defer`: removes it at the end. */
 export class Folder {
   readonly path = mkdtempSync(path.join(tmpdir(), 'd2s-access-'));
+
+  constructor(defer?: Defer) {
+    defer?.(() => this.remove());
+  }
 
   write(name: string, text: string, mode = 0o600): string {
     const file = path.join(this.path, name);

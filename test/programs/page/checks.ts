@@ -1,5 +1,29 @@
-/** Whether each visible number explains itself: under the pointer, and by a nearby element that takes the focus. */
+/** What is wrong in a page: axe-core's findings, and numbers that do not explain themselves under the pointer and by a nearby element that takes the focus. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
+
+interface Found {
+  readonly violations: {
+    readonly id: string;
+    readonly nodes: { readonly html: string; readonly failureSummary?: string }[];
+  }[];
+}
+
+const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** One line for each violation; injected by the debugger, since the page's policy forbids foreign scripts. */
+export async function violationsOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(SOURCE);
+  return await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run: (scope: Document) => Promise<Found> } };
+    const { violations } = await axe.run(document);
+    return violations.map(({ id, nodes }) => {
+      const places = nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} (${failureSummary ?? ''})`);
+      return `${id}: ${places.join(' | ')}`;
+    });
+  });
+}
 
 /**
  * Elements without explanations: sentences and lists that say in words what a number is, names, and choices.
