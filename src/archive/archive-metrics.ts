@@ -4,11 +4,7 @@ import type { Archive } from './archive.ts';
 export const ARCHIVE_METRICS: readonly MetricDescription<Archive>[] = [
   counter('d2_sidecar_history_writes_total', 'Writes to history.file.', 'writes'),
   counter('d2_sidecar_history_write_failures_total', 'Failed writes to history.file.', 'failures'),
-  counter(
-    'd2_sidecar_history_dropped_total',
-    'Minutes never written to history.file, since too many waited.',
-    'dropped',
-  ),
+  counter('d2_sidecar_history_dropped_total', 'Minutes never written to history.file: too many waited.', 'dropped'),
   gauge('d2_sidecar_history_queue_length', 'Minutes that wait for history.file.', 'queued'),
   gauge('d2_sidecar_history_file_bytes', 'Size of history.file.', 'bytes'),
   counter(

@@ -180,12 +180,8 @@ export const JVM_METRICS: readonly MetricDescription<JvmReading>[] = [
   gauge('jvm_classes_currently_loaded', 'Classes loaded now.', ({ classes: { loaded, unloaded } }) =>
     loaded === undefined || unloaded === undefined ? undefined : loaded - unloaded,
   ),
-  counter('jvm_classes_loaded_total', 'Classes loaded since the start of the JVM.', ({ classes }) => classes.loaded),
-  counter(
-    'jvm_classes_unloaded_total',
-    'Classes unloaded since the start of the JVM.',
-    ({ classes }) => classes.unloaded,
-  ),
+  counter('jvm_classes_loaded_total', 'Classes loaded since the JVM started.', ({ classes }) => classes.loaded),
+  counter('jvm_classes_unloaded_total', 'Classes unloaded since the JVM started.', ({ classes }) => classes.unloaded),
   ...USAGES.map(([key, what]) =>
     gauge<JvmReading>(
       `jvm_memory_${key}_bytes`,

@@ -82,9 +82,5 @@ export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
   gauge('d2_server_processors', 'Processors that the server may use.', ({ process }) => process.processors),
   gauge('d2_server_resident_memory_bytes', 'Resident memory of the server.', ({ process }) => process.residentBytes),
   gauge('d2_server_open_fds', 'Open file descriptors of the server.', ({ process }) => process.openDescriptors),
-  gauge(
-    'd2_server_max_fds',
-    'File descriptors that the server may have open.',
-    ({ process }) => process.maxDescriptors,
-  ),
+  gauge('d2_server_max_fds', 'File descriptors that the server may open.', ({ process }) => process.maxDescriptors),
 ];

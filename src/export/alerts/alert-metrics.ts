@@ -8,12 +8,7 @@ const byChannel = (number: keyof Source['outboxes'][number]['numbers']) => (sour
 
 export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
   counter('d2_sidecar_alerts_sent_total', 'Messages that were delivered.', byChannel('sent'), 'channel'),
-  counter(
-    'd2_sidecar_alerts_failures_total',
-    'Tries to deliver a message that failed.',
-    byChannel('failures'),
-    'channel',
-  ),
+  counter('d2_sidecar_alerts_failures_total', 'Failed tries to deliver a message.', byChannel('failures'), 'channel'),
   counter(
     'd2_sidecar_alerts_dropped_total',
     'Messages never delivered: refused, or too many waited.',
@@ -21,12 +16,7 @@ export const ALERT_METRICS: readonly MetricDescription<Source>[] = [
     'channel',
   ),
   gauge('d2_sidecar_alerts_queue_length', 'Messages that wait for delivery.', byChannel('waiting'), 'channel'),
-  gauge(
-    'd2_sidecar_alerts_failing',
-    'Whether the last try to deliver a message failed.',
-    byChannel('failing'),
-    'channel',
-  ),
+  gauge('d2_sidecar_alerts_failing', 'Whether the last try to deliver failed.', byChannel('failing'), 'channel'),
   info(
     'd2_sidecar_alerts_failure_info',
     'Why the last try to deliver a message failed: a code of the system, TLS, HTTP or SMTP, timeout or other; else absent.',

@@ -62,7 +62,7 @@ export class ListenerEnd {
   /** Once this resolves, the listener must close in the same turn of the event loop. */
   async #makeQueueOurs({ port, address }: net.AddressInfo): Promise<void> {
     // A wildcard address cannot be connected to.
-    const host = address === '0.0.0.0' ? '127.0.0.1' : address.replace(/^::$/, '::1');
+    const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[address] ?? address;
     const reachable = { port, host };
     let waits = 0;
     for (let tries = 0; tries < MAX_TRIES && waits < MAX_WAITS; tries += 1) {
