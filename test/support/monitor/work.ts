@@ -123,7 +123,7 @@ function metricsOf(clock: ManualClock) {
   return {
     ...{ timer, counter, meter },
     counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations, minute },
-    object: { subscriptions: counter, newValues: meter, minute: { count: 0, take: () => 0 } },
+    object: { subscriptions: counter, newValues: meter, minuteValues: 0, takeMinute: () => 0 },
   };
 }
 

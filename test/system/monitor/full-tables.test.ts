@@ -127,9 +127,15 @@ it('metrics() has the names of the application ready, so that a call takes no ti
 
 const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 const sources = createSources();
-const openSteps = () => new DurationSteps();
 const { rpc, sba, object } = work.application.statistics;
-const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object } as unknown as Statistics;
+const total = {
+  timer: { count: 1, openSteps: () => new DurationSteps() },
+  errors: { count: 1 },
+  newValues: { count: 1 },
+};
+const calls = { total, countOf: () => total.timer };
+const kinds = { rpc: { ...rpc, ...calls }, sba: { ...sba, ...calls }, object: { ...object, total } };
+const measured = kinds as unknown as Statistics;
 const sessions = { size: SESSIONS, created: { count: 0 } };
 const applications = [{ name: 'smartWeb', statistics: measured, totals: sources.totals, sessions }];
 const history = new History({ ...sources, applications }, sources.clock);
