@@ -55,7 +55,7 @@ async function start(name: string, yaml = '{}', env = {}, ...command: readonly s
 
 function jvmOf(kind: string, password: string): string {
   const url = `http://127.0.0.1:${upstream.port}/jvm-${kind}`;
-  return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
+  return `jvm: { source: http, http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
 }
 
 /** Metrics and a span of each call, to a receiver that requires a credential. */
