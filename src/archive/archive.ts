@@ -171,7 +171,7 @@ export class Archive {
     }
   }
 
-  /** One after the other. */
+  /** Runs one query at a time. */
   async #askAside<Name extends keyof StoreCalls>(name: Name, ...args: Parameters<StoreCalls[Name]>) {
     if (this.#aside.waiting >= MAX_ASIDE) throw new Error('too many long questions wait');
     this.#aside.waiting += 1;

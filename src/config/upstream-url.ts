@@ -37,7 +37,7 @@ export function parseUpstreamUrl(text: string) {
   return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, baseUrl: url.origin, isSecure, application });
 }
 
-/** A URL that has the `form`, and so matches `pattern`, as `URL` writes it. */
+/** Parses a URL that matches `pattern`, and formats it as `URL` does. `form`: what an error says is expected. */
 export function parsePlainUrl(text: string, pattern: RegExp, form: string): Parsed<string> {
   const isUsable = pattern.test(text) && URL.canParse(text) && hasHost(text, new URL(text));
   return isUsable ? ok(new URL(text).href) : bad(form);

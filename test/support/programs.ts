@@ -49,7 +49,7 @@ export function isAvailable(program: Program, isThere: boolean): boolean {
   return false;
 }
 
-/** Whether it can be started, as all that know `--version` can. */
+/** Whether `--version` starts it. */
 export function hasProgram(program: string): boolean {
   return spawnSync(program, ['--version']).error === undefined;
 }

@@ -1,4 +1,4 @@
-/** Other people's programs, each in a process of its own that ends with the tests. */
+/** Third-party programs, each in its own process, which ends with the tests. */
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { vi } from 'vitest';
 import type { Defer } from './deferred.ts';

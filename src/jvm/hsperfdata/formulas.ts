@@ -175,7 +175,7 @@ function minus(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined || b > a ? undefined : a - b;
 }
 
-/** `heap`: what is not the sum of the pools. */
+/** `heap`: values that are not the sum of the pools. */
 function createHeapReading(
   pools: ReadonlyMap<string, PoolUsage>,
   memory: HeapReading['memory'],

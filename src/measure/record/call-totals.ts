@@ -8,7 +8,7 @@ export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'abor
 
 type EndingKind = 'completed' | 'answered' | 'refused' | 'failed' | 'cancelled' | 'aborted';
 
-/** Of a call that ended so, over REST or Comet; `status` counts if it was answered. */
+/** The outcome of a call over REST or Comet. `status` matters only if the call was answered. */
 export function classifyOutcome(kind: EndingKind, status: number): SlowOutcome {
   if (kind === 'failed') return 'unanswered';
   if (kind === 'cancelled' || kind === 'aborted') return 'aborted';

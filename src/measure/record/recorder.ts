@@ -73,9 +73,9 @@ export class Recorder implements ExchangeObserver<Observation> {
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
   /**
-   * For the state file: statistics, sessions, Comet clients, their counters; no running calls, holds and connections. Of
-   * one moment are: the counts of all names of a kind with their total, a timer, a session with its statistics and
-   * clients. Later records may count events that earlier ones miss; none counts an event that did not happen.
+   * For the state file: statistics, sessions, Comet clients, their counters; no running calls, holds and connections.
+   * Each of these is read at one moment: all counts of a kind with their total; a timer; a session with its statistics
+   * and clients. Later records may count events that earlier ones miss; none counts an event that did not happen.
    */
   readonly state: Savable;
   #classifier: Classifier;

@@ -221,7 +221,7 @@ export class SessionTable {
     if (row !== undefined) this.#remember(row, token);
   }
 
-  /** When the last connection of a Comet session closed, which then ends after `goneNs`; infinity: it has one. */
+  /** The last connection of a Comet session closed at `atNs`: it ends `goneNs` later. Infinity: it is back. */
   gone(session: Session, atNs: number): void {
     session.goneSinceNs = atNs;
     this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);

@@ -1,4 +1,4 @@
-/** What answers queries as Prometheus does: https://prometheus.io/docs/prometheus/latest/querying/api/. */
+/** A client of Prometheus' query API, which other stores have, too: https://prometheus.io/docs/prometheus/latest/querying/api/. */
 interface EvaluatedRule {
   readonly name: string;
   readonly health: 'ok' | 'err' | 'unknown';

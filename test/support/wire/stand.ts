@@ -23,7 +23,7 @@ export interface StandOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** A sidecar in this process in front of an upstream whose every connection the test speaks for. `defer` closes it, if given. */
+/** A sidecar in this process in front of an upstream that the test plays by hand. `defer` closes it, if given. */
 export async function startStand(options: StandOptions = {}, defer?: Defer) {
   const { onConnection, config, clock = systemClock, upstream = new RawUpstream() } = options;
   if (options.upstream === undefined) await upstream.comeUp(onConnection);

@@ -176,7 +176,7 @@ describe.each(MODES)('the client that a trusted proxy names ($name)', (mode) => 
   ])('has to be named within timeouts.head, by a header %s', async (_, atOnce) => {
     const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 100 } }));
     const peer = stand.client();
-    // Of 107 bytes it would be broken.
+    // With 107 bytes, the longest header, it would be broken.
     const header = [...`PROXY TCP4 ${'1'.repeat(100)}`];
     peer.send(header.splice(0, atOnce).join(''));
     const drip = setInterval(() => peer.send(atOnce === 1 ? header.splice(0, 1).join('') : ''), 10);

@@ -17,7 +17,7 @@ describe.each(MODES)('limits.inFlight ($name)', (mode) => {
   let holders: RawPeer[];
   let peer: RawPeer;
 
-  /** With two requests held, which are all that there may be. */
+  /** With two held requests, the limit. */
   beforeEach(async () => {
     stand = await startLimitStand(mode, (base) => ({ limits: { ...base.limits, inFlight: 2 } }));
     holders = [await stand.connect(), await stand.connect()];

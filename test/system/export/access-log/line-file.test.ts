@@ -94,7 +94,7 @@ describe('a file of lines', () => {
     afterEach(() => vi.restoreAllMocks());
 
     it.each([
-      ['is another user’s link', 'link', /is a symbolic link owned by uid \d+, expected the owner to be root/],
+      ['is a link of another user', 'link', /is a symbolic link owned by uid \d+, expected the owner to be root/],
       ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
       ['may be written by all', 'mode', OPEN_TO_ALL],
       // Where fs.protected_fifos is set, the kernel refuses it first.

@@ -85,7 +85,7 @@ const REFUSED: readonly (readonly [what: string, reason: RegExp, refused: Refuse
   ['in a /proc that does not tell', /another pid namespace/, ownStatus('Name:\tnode\n')],
 ];
 
-// The owner of its markers is who runs this test; what is asked is only whether root is root.
+// The user of this test owns the markers: the check is only whether root is root.
 const REFUSED_BY_ROOT: typeof REFUSED = [
   ['in another user namespace by its name', /user namespace/, { prepare: () => jvm.setUserNamespace(PID, 'user:[2]') }],
   ['in another user namespace by its map, where only that may be read', /user namespace/, { prepare: setOtherMap }],

@@ -86,7 +86,7 @@ describe('the end of a listener', () => {
   });
 });
 
-/** A listener that takes nobody; its port. */
+/** The port of a listener that accepts no connection. */
 async function blockedListener(host: string, port = 0): Promise<number> {
   const child = fork(new URL('blocked-listener.mjs', import.meta.url), [host, String(port)]);
   defer(() => child.kill('SIGKILL'));
@@ -94,7 +94,7 @@ async function blockedListener(host: string, port = 0): Promise<number> {
   return told.port;
 }
 
-/** A client that takes itself for connected; its port. */
+/** The port of a client that believes that it is connected. */
 async function waiting(port: number, host: string): Promise<number> {
   const socket = net.connect(port, host);
   socket.on('error', () => undefined);
@@ -110,7 +110,7 @@ describe('the queue of a listener in the kernel', () => {
     ['::1', '::1'],
     ['::', '::1'],
     ['::', '127.0.0.1'],
-  ])('has all who wait (%s, by %s)', async (host, to) => {
+  ])('lists all waiting clients (%s, by %s)', async (host, to) => {
     const port = await blockedListener(host);
     const own = await waiting(port, to);
     await expect.poll(() => readAcceptQueue(port, own)).toEqual({ length: 1, hasHalfOpen: false });
