@@ -82,15 +82,19 @@ export class UnclassifiedRequests {
   #addPath(path: string, durationNs: number, endedNs: number): void {
     const known = this.#timers.get(path);
     const timer = known ?? new Timer({ clock: this.#clock, createdNs: endedNs });
-    const [oldest] = this.#timers;
     if (known !== undefined) this.#timers.delete(path);
-    else if (oldest !== undefined && this.#timers.size >= MAX_PATHS) {
-      this.#timers.delete(oldest[0]);
-      this.#other ??= new Timer({ clock: this.#clock, createdNs: oldest[1].createdNs });
-      this.#other.absorb(oldest[1]);
-    }
+    else if (this.#timers.size >= MAX_PATHS) this.#foldOldest();
     this.#timers.set(known === undefined ? detached(path) : path, timer);
     timer.update(durationNs, endedNs);
+  }
+
+  #foldOldest(): void {
+    const [oldest] = this.#timers;
+    if (oldest === undefined) return;
+    const [path, timer] = oldest;
+    this.#timers.delete(path);
+    this.#other ??= new Timer({ clock: this.#clock, createdNs: timer.createdNs });
+    this.#other.absorb(timer);
   }
 
   #addOutside(first: string | undefined, isMisplaced: boolean): void {

@@ -123,12 +123,14 @@ function isEscaped(text: string, at: number): boolean {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (BLANKS.includes(text.charCodeAt(at))) at += 1;
+  while (isBlank(text.charCodeAt(at))) at += 1;
   return at;
 }
 
 /** RFC 8259 §2. */
-const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

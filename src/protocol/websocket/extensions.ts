@@ -17,8 +17,8 @@ const MAX_MEMBERS = 16;
 
 /**
  * Parses the Sec-WebSocket-Extensions fields of a 101, e.g. `['permessage-deflate; client_max_window_bits=12']`; none,
- * or empty ones, mean no extension: then `deflate` is absent. `unknown` for everything else: it may give payloads any meaning. RFC 6455 §9.1, RFC
- * 7692 §7.1.
+ * or empty ones, mean no extension: then `deflate` is absent. `unknown` for everything else: it may give payloads any
+ * meaning. RFC 6455 §9.1, RFC 7692 §7.1.
  */
 export function parseExtensions(values: readonly string[]) {
   // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is not a token.

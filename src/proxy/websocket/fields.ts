@@ -95,8 +95,8 @@ export function passRefusal(
   const resume = () => response.resume();
   client.on('drain', resume);
   response.on('data', (bytes: Buffer) => {
-    const chunkHead = Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1');
-    if (!client.write(isChunked ? Buffer.concat([chunkHead, bytes, CRLF]) : bytes)) response.pause();
+    const size = `${bytes.length.toString(16)}\r\n`;
+    if (!client.write(isChunked ? Buffer.concat([Buffer.from(size), bytes, CRLF]) : bytes)) response.pause();
     onBytes(bytes);
   });
   response.on('end', () => {
