@@ -83,9 +83,10 @@ function metricsTable(list: MetricList): string {
   const rows = FAMILIES.map((family) => {
     const { name, labels, help, type } = family;
     const names = labels.length === 0 ? '' : `{${labels.join(',')}}`;
-    return `| \`${name}${names}\` | ${type} | ${formOf(family).unit} | ${list[name]?.since} | ${help} |`;
+    const form = [type, formOf(family).unit, list[name]?.since].filter(Boolean).join(', ');
+    return `| \`${name}${names}\` | ${form} | ${help} |`;
   });
-  return ['| Metric | Type | Unit | Since | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
+  return ['| Metric | Type, unit, since | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** Histograms with the same bounds share a row. */
