@@ -62,7 +62,7 @@ export function formatShare(share: number): string {
   return `${Math.floor(share * 10_000 + 1e-6) / 100} %`;
 }
 
-/** `12,345`, rounded. `Intl.NumberFormat` would take 7 MB of resident memory for its tables. */
+/** `12,345`, rounded. `Intl.NumberFormat` would load tables that take 7 MB of resident memory. */
 function formatWhole(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }

@@ -138,8 +138,8 @@ describeInChromium('the live page', (chromium) => {
     await live.seeHeading('E.Reports.Fails');
     const anna = live.table('Who calls it').getByRole('row', { name: 'anna' });
     await expect.poll(() => anna.innerText()).toContain('5 (100 %)');
-    // All calls are in one minute or two; the keys go to each. The running minute moves with each refresh, which takes
-    // the cursor away: it is then met again under a later second of the same minute.
+    // All calls are in one minute or two; the keys go to each. A refresh moves the running minute to the present second,
+    // and the cursor is lost: the keys then come to that minute again.
     const slider = page.locator('.item').getByRole('slider', { name: 'Moment on the time axis' });
     await slider.focus();
     const errorsOfMinute = new Map<string, number>();

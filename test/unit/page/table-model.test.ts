@@ -70,9 +70,9 @@ it('a long text is split for a cut before its last word, and never within a lett
 });
 
 it('numbers are written for people, times with the date only on another day', () => {
-  const rates = ['0', '<0.01', '0.25', '10.0', '12.3', '1,240'];
-  expect([formatCount(12), formatCount(12_345)]).toEqual(['12', '12,345']);
-  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(formatRate)).toEqual(rates);
+  const rates = ['0', '<0.01', '0.25', '10.0', '12.3', '1,240', '1,000,000'];
+  expect([12, 999, 1_000, 12_345, 1_234_567].map(formatCount)).toEqual(['12', '999', '1,000', '12,345', '1,234,567']);
+  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240, 999_999.5].map(formatRate)).toEqual(rates);
   const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
   expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(formatDuration)).toEqual(durations);
   expect([45, 60, 3_900, 93_600].map(formatSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
