@@ -21,8 +21,7 @@ import { LoopShare } from './loop-share.ts';
 import { MonitorConnections } from './monitor-connections.ts';
 import type { Monitored } from './monitored.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
-import { NO_CACHE, SECURITY_FIELDS, sendProblem } from './send.ts';
-import { AnswerLimit } from './sliced-answer.ts';
+import { AnswerLimit, NO_CACHE, SECURITY_FIELDS, sendProblem } from './send.ts';
 
 /** Enough for names of 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;

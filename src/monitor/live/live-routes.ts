@@ -23,8 +23,7 @@ import { NUMBERS } from '../guard.ts';
 import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { negotiateCoding } from '../negotiate.ts';
-import { sendPieces } from '../send.ts';
-import { SlicedAnswer } from '../sliced-answer.ts';
+import { SlicedAnswer, sendPieces } from '../send.ts';
 import { renderLive } from './live-document.ts';
 import { readCalls, readObjects, readSessions, renderName, renderSession, renderTable } from './live-tables.ts';
 

@@ -22,7 +22,7 @@ import { jsonArray, jsonObject, jsonWithMember, type Pieces } from '../json-piec
 import { selectVerdict } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../monitored.ts';
-import { SlicedAnswer } from '../sliced-answer.ts';
+import { SlicedAnswer } from '../send.ts';
 
 /** Version of the document: raised when the position or meaning of a field changes. */
 const FORMAT = 1;

@@ -1,8 +1,8 @@
+import { PhaseTimer } from '../../base/clock.ts';
 import { ClientTurn } from '../../limits/heavy-work.ts';
 import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import type { RequestReader } from '../../protocol/http1/request-reader.ts';
-import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { RelayServices } from './client-link.ts';
 
 /** Interval between checks of a late head that waits for its turn. */

@@ -3,7 +3,9 @@
  * its own. It passes all bytes on unchanged, except for some fields. What it cannot frame without doubt it refuses
  * (`RequestFault`). Only a WebSocket leaves it. The folder must not know websocket/ or metrics/.
  */
+
 import type { Socket } from 'node:net';
+import { PhaseTimer } from '../../base/clock.ts';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import { formatForwardedHead } from '../../protocol/http1/forwarded.ts';
@@ -13,7 +15,6 @@ import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
 import { encodeProblem, encodeRefusal, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { WebSocketRequest } from '../upstream/traffic-services.ts';
 import { ClientLink, type ClientListener, type RelayServices } from './client-link.ts';

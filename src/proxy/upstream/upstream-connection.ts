@@ -1,8 +1,8 @@
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { PhaseTimer } from '../../base/clock.ts';
 import type { HostPort } from '../../config/config.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers, type ReadListener } from './read-buffer.ts';
 import type { SharedLookup } from './shared-lookup.ts';
 import { onAccepted, type UpstreamTls } from './upstream-tls.ts';

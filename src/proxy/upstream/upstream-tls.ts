@@ -1,7 +1,7 @@
 /** TLS connections to the application server. Its certificate is verified before anything is sent to it. */
 
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
-import { NS_PER_S } from '../../base/clock.ts';
+import { NS_PER_S, PhaseTimer } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS, certificateName, indicatedName } from '../../tls/policy.ts';
@@ -9,7 +9,6 @@ import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { tlsReasonOf } from '../exchange/upstream-failure.ts';
-import { PhaseTimer } from './phase-timer.ts';
 import type { DialOptions } from './shared-lookup.ts';
 
 /** Every request and every probe may fail: at most one log line per interval. */

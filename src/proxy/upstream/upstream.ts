@@ -1,12 +1,11 @@
 /** This folder connects to the application server: addresses, time limits and reachability. It must not know HTTP. */
 
-import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_S, PhaseTimer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
 import { HeavyWork } from '../../limits/heavy-work.ts';
 import { classifyUpstreamFailure, reasonOf, tlsReasonOf, type UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { type ConnectionParts, UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';

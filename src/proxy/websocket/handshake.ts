@@ -1,12 +1,12 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { PhaseTimer } from '../../base/clock.ts';
 import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import { RequestAccount } from '../../limits/unfinished-bodies.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { encodeProblem, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 import { fieldsByName, fieldsOfHead, formatHead, membersOf, passRefusal, viewHead } from './fields.ts';

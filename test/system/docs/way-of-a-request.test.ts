@@ -8,6 +8,9 @@ import { answering, OK, startStand } from '../../support/wire/stand.ts';
 const FIELDS = 'Host: a\r\nAuthorization: Basic YTpi\r\nContent-Length: 2';
 const RPC = `POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\n${FIELDS}\r\n\r\n{}`;
 
+/** More would be hard to read along. */
+const MAX_LISTED = 35;
+
 /** They look for a proxy that is not listed, and are all among the slowest. */
 const OF_THE_FIRST_100 = ['proxy/exchange/client-finder.ts', 'protocol/http1/text.ts'];
 
@@ -42,6 +45,7 @@ it('docs/architecture.md lists the files that a call passes, and all of proxy/ a
     const ofFirst = await passedFiles();
     const listed = listedFiles();
     expect([...listed].filter((file) => !ofFirst.includes(file))).toEqual([]);
+    expect(listed.size).toBeLessThanOrEqual(MAX_LISTED);
     // Neither the connection nor the monitoring port. What runs once a second is in some of the calls only.
     let ofEach = ofFirst.filter((file) => /^pro(?:xy|tocol)\//.test(file) && !OF_THE_FIRST_100.includes(file));
     for (let call = 0; call < 8; call += 1) {

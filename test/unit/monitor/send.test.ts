@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { LoopShare } from '../../../src/monitor/loop-share.ts';
-import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
+import { SlicedAnswer } from '../../../src/monitor/send.ts';
 
 const MAX_CHUNK = 33_000;
 
