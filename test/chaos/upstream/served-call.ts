@@ -88,14 +88,14 @@ export class ServedCall {
     const kept = isWithin ? pieces.slice(0, pieces.length >> 1) : pieces;
     const wire = kept.map((piece) => toWire(answer.framing, piece));
     const whole = Buffer.concat([head, ...wire, end]);
-    if (fault === 'twice') await this.#send(Buffer.concat([whole, whole]));
-    else if (answer.pieceBytes === 0) await this.#send(whole);
-    else {
-      for (const piece of [head, ...wire, end]) {
-        await this.#send(piece);
-        await sleep(1);
-      }
+    const parts = answer.pieceBytes === 0 ? [whole] : [head, ...wire, end].filter(({ length }) => length > 0);
+    // A complete answer's planned end follows in the same turn: later, it could cut the answer to the client's next request.
+    const last = isWithin ? undefined : parts.pop();
+    for (const part of parts) {
+      await this.#send(part);
+      await sleep(1);
     }
+    if (last !== undefined) this.#put(fault === 'twice' ? Buffer.concat([last, whole]) : last);
     this.#finish();
   }
 
@@ -111,10 +111,13 @@ export class ServedCall {
   }
 
   async #send(bytes: Buffer): Promise<void> {
-    const socket = this.#socket;
-    if (socket.destroyed || !socket.writable) throw new Error('gone');
-    if (bytes.length === 0 || socket.write(bytes)) return;
     // A peer that leaves causes no 'drain'.
-    await next(socket, 'drain');
+    if (!this.#put(bytes)) await next(this.#socket, 'drain');
+  }
+
+  /** False, like a socket's `write`, when the socket is full until 'drain'. */
+  #put(bytes: Buffer): boolean {
+    if (this.#socket.destroyed || !this.#socket.writable) throw new Error('gone');
+    return this.#socket.write(bytes);
   }
 }

@@ -141,17 +141,21 @@ describeInChromium('the live page', (chromium) => {
     // All calls are in one minute or two; the keys go to each. A refresh moves the running minute to the present second,
     // and the cursor is lost: the keys then come to that minute again.
     const slider = page.locator('.item').getByRole('slider', { name: 'Moment on the time axis' });
-    await slider.focus();
-    const errorsOfMinute = new Map<string, number>();
-    await page.keyboard.press('Home');
-    for (let before = ''; ; await page.keyboard.press('ArrowRight')) {
-      const moment = (await slider.getAttribute('aria-valuetext')) ?? '';
-      if (moment === before) break;
-      const minute = /^\d\d:\d\d/.exec(moment)?.[0];
-      if (minute !== undefined) errorsOfMinute.set(minute, Number(/errors (\d+)/.exec(moment)?.[1] ?? 0));
-      before = moment;
-    }
-    expect([...errorsOfMinute.values()].reduce((sum, errors) => sum + errors, 0)).toBe(15);
+    const countErrors = async () => {
+      await slider.focus();
+      const errorsOfMinute = new Map<string, number>();
+      await page.keyboard.press('Home');
+      for (let before = ''; ; await page.keyboard.press('ArrowRight')) {
+        const moment = (await slider.getAttribute('aria-valuetext')) ?? '';
+        if (moment === before) break;
+        const minute = /^\d\d:\d\d/.exec(moment)?.[0];
+        if (minute !== undefined) errorsOfMinute.set(minute, Number(/errors (\d+)/.exec(moment)?.[1] ?? 0));
+        before = moment;
+      }
+      return [...errorsOfMinute.values()].reduce((sum, errors) => sum + errors, 0);
+    };
+    // The chart gets its moments after the tables.
+    await expect.poll(countErrors, { timeout: 12_000 }).toBe(15);
     expect(await page.locator('.heat .legend').innerText()).toMatch(/most took .+: \d+ of \d+|no calls/);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
   });
