@@ -221,7 +221,8 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     this.response.release();
     const endsWithUpstream = this.#closesWithUpstream && !this.toUpstream.isOpen;
     const isLast = running?.isLast === true || !isPersistent || endsWithUpstream;
-    if (isLast || (this.#mayHaveLeft && !this.#requests.isOverfull)) this.#close();
+    const isClientDone = running?.isLast === true && this.isIdle && this.request.unread.length === 0;
+    if (isLast || (this.#mayHaveLeft && !this.#requests.isOverfull)) this.#close(isClientDone);
     else this.#goOn();
   }
 
@@ -355,11 +356,12 @@ export class RelayConnection implements ClientListener, RelayParts, RequestsOwne
     this.context.onWebSocket(this, { socket, exchange, headText, leftover, upstream: this.toUpstream.release() });
   }
 
-  #close(): void {
+  /** `isClientDone`: the last request said that it is the last, and all of it has come (RFC 9112 §9.6). */
+  #close(isClientDone = false): void {
     if (this.toClient.isClosing) return;
     this.#requests.end();
     this.toUpstream.drop(false);
-    this.toClient.close();
+    this.toClient.close(isClientDone);
   }
 
   onClientReset(): void {

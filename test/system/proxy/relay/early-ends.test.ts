@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answeringAll, finish, takeHead } from '../../../support/wire/peer.ts';
+import { turns } from '../../../support/wire/split-writer.ts';
 import { GET, OK, type StandOptions, useStand } from '../stand.ts';
 
 const stand = useStand();
@@ -44,6 +45,26 @@ describe('an answer', () => {
     await upstream?.ended();
     expect(stand.upstreams).toHaveLength(2);
   });
+});
+
+const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+it.each([
+  ['is closed with its answer', LAST, 0],
+  ['is closed with its answer, by the default of HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 0],
+  ['waits for the end of a client that has sent more', `${LAST}${GET}`, 1],
+  ['waits for the end of a client that did not ask for it', GET, 1],
+])('a connection whose request was the last %s', async (_, requests, openConnections) => {
+  await stand.start({
+    upstream: [takeHead, finish('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')],
+  });
+  const client = stand.client(requests);
+  await client.ended();
+  await turns(3);
+  expect(stand.sidecar.dispatcher.openConnections).toBe(openConnections);
+  client.finish();
+  await client.closed();
+  expect([client.received.slice(-6), client.wasReset]).toEqual(['\r\n\r\nok', false]);
 });
 
 it('a client that leaves in the middle of its request ends the upstream’s side and its exchange', async () => {
