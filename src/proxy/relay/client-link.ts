@@ -31,6 +31,9 @@ export interface ClientListener {
   onClientClosed(): void;
 }
 
+/** No limit of ours counts what a closed connection leaves in the kernel, and its client may never read it. */
+const MAX_LEFT_BYTES = 16 * 1024;
+
 /** That many answers to a half-closed client wait for a sign that it has left; further ones of a pipeline count at once. */
 const MAX_UNCONFIRMED = 8;
 
@@ -137,20 +140,18 @@ export class ClientLink implements ReadListener, Watched {
 
   /** Ends our side in order, after all writes and once they are taken. `isClientDone`: the client sends no more. */
   close(isClientDone: boolean): void {
-    if (this.#unconfirmed.length === 0) this.#closeNow(isClientDone);
-    else {
+    if (this.#unconfirmed.length > 0) {
       this.#stopLeaving ??= whenStayed(this.#socket, () => {
         this.#endUnconfirmed(COMPLETED);
-        this.#closeNow(false);
+        this.close(false);
       });
+      return;
     }
-  }
-
-  #closeNow(isClientDone: boolean): void {
     this.isClosing = true;
     this.#writer.flush();
-    // As nginx does: to wait for the client's end would cost a tenth of what a connection costs. TLS still sends close_notify.
-    if (isClientDone && this.#reads !== undefined && this.#socket.writableLength === 0) this.#socket.destroy();
+    // Waiting for the client's end would cost a tenth of the connection. TLS still has to send close_notify.
+    const isTaken = this.#socket.writableLength === 0 && this.#socket.bytesWritten <= MAX_LEFT_BYTES;
+    if (isClientDone && isTaken && this.#reads !== undefined) this.#socket.destroy();
     else closeAfterWrites(this.#socket, () => this.#writer.queued.check());
   }
 

@@ -3,7 +3,6 @@
  * its own. It passes all bytes on unchanged, except for some fields. What it cannot frame without doubt it refuses
  * (`RequestFault`). Only a WebSocket leaves it. The folder must not know websocket/ or metrics/.
  */
-
 import type { Socket } from 'node:net';
 import { PhaseTimer } from '../../base/clock.ts';
 import type { Problem } from '../../base/problem.ts';
