@@ -138,23 +138,19 @@ describeInChromium('the live page', (chromium) => {
     await live.seeHeading('E.Reports.Fails');
     const anna = live.table('Who calls it').getByRole('row', { name: 'anna' });
     await expect.poll(() => anna.innerText()).toContain('5 (100 %)');
-    // All calls are in one minute or two; the keys go to each. A refresh moves the running minute to the present second,
-    // and the cursor is lost: the keys then come to that minute again.
     const slider = page.locator('.item').getByRole('slider', { name: 'Moment on the time axis' });
     const countErrors = async () => {
+      let errors = 0;
       await slider.focus();
-      const errorsOfMinute = new Map<string, number>();
       await page.keyboard.press('Home');
       for (let before = ''; ; await page.keyboard.press('ArrowRight')) {
         const moment = (await slider.getAttribute('aria-valuetext')) ?? '';
-        if (moment === before) break;
-        const minute = /^\d\d:\d\d/.exec(moment)?.[0];
-        if (minute !== undefined) errorsOfMinute.set(minute, Number(/errors (\d+)/.exec(moment)?.[1] ?? 0));
+        if (moment === before) return errors;
+        errors += Number(/errors (\d+)/.exec(moment)?.[1] ?? 0);
         before = moment;
       }
-      return [...errorsOfMinute.values()].reduce((sum, errors) => sum + errors, 0);
     };
-    // The chart gets its moments after the tables.
+    // A refresh within a walk moves the running minute, which is then met twice: the next walk is right.
     await expect.poll(countErrors, { timeout: 12_000 }).toBe(15);
     expect(await page.locator('.heat .legend').innerText()).toMatch(/most took .+: \d+ of \d+|no calls/);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
