@@ -80,8 +80,9 @@ export const workerSource = {
   async load(id) {
     if (!id.endsWith('/src/archive/worker-source.ts')) return undefined;
     const input = path.join(import.meta.dirname, 'src/archive/worker.ts');
-    const bundle = await rolldown({ input, platform: 'node', plugins: [standIns] });
-    const { output } = await bundle.generate({ format: 'cjs', minify: server.output.minify });
+    const bundle = await rolldown({ input, platform: 'node', plugins: [standIns, ascii] });
+    const { minify, comments } = server.output;
+    const { output } = await bundle.generate({ format: 'cjs', minify, comments });
     await bundle.close();
     return { code: `export const WORKER_SOURCE = ${JSON.stringify(output[0].code)};`, moduleType: 'js' };
   },
@@ -125,12 +126,27 @@ function toShortCss(text) {
     .trim();
 }
 
+/**
+ * Escapes what is not ASCII, in strings and regular expressions: one character outside Latin-1 would make V8 keep the whole text of its
+ * file with two bytes for each character, 1.3 MB in all.
+ */
+const ascii = {
+  name: 'ascii',
+  generateBundle(_options, bundle) {
+    for (const output of Object.values(bundle)) {
+      if (output.type !== 'chunk') continue;
+      const toEscape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+      output.code = output.code.replace(/[\u0080-\uffff]/g, toEscape);
+    }
+  },
+};
+
 const server = {
   input: { main: 'src/main.ts' },
   platform: 'node',
   // hdr-histogram-js loads zlib by eval, for an encoding that is not used here.
   checks: { eval: false },
-  plugins: [standIns, build, description, workerSource],
+  plugins: [standIns, build, description, workerSource, ascii],
   output: {
     dir: 'dist',
     format: 'esm',
@@ -139,6 +155,7 @@ const server = {
     codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, entriesAware: true }] },
     // Names stay readable in stack traces.
     minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
+    comments: { legal: true, annotation: false, jsdoc: false },
   },
 };
 
@@ -147,7 +164,7 @@ export const oneFile = {
   ...server,
   // Otherwise V8 compiles all packages at every start, and not only those that are used.
   optimization: { pifeForModuleWrappers: false },
-  output: { format: 'esm', codeSplitting: false, minify: server.output.minify },
+  output: { ...server.output, dir: undefined, codeSplitting: false },
 };
 
 const page = {

@@ -142,9 +142,6 @@ async function bundle(file) {
   } finally {
     await made.close();
   }
-  // A character outside Latin-1 would make V8 keep the whole text with two bytes for each character.
-  const toAscii = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  writeFileSync(file, readFileSync(file, 'utf8').replace(/[\u0080-\uffff]/g, toAscii));
 }
 
 /** Name in the program (src/base/program-files.ts) -> path. */

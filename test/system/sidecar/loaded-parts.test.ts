@@ -1,4 +1,4 @@
-/** A sidecar loads the code of messages and of the history only if they are configured. */
+/** What code costs: that of messages and of the history is loaded only if they are configured; none takes two bytes for a character. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -31,4 +31,12 @@ it.each<[string, object, string[]]>([
 ])('with %s its code is loaded, and no other optional part', async (_what, config, parts) => {
   const files = await filesLoadedBy(config);
   expect(OPTIONAL.filter((name) => files.includes(name))).toEqual(parts);
+});
+
+it('is ASCII: V8 keeps a file with one character outside Latin-1 in twice the memory', () => {
+  const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /^[^/]*\.js$|^parts\//.test(name),
+  );
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.filter((name) => /[^\0-\x7f]/.test(readFileSync(path.join('dist', name), 'utf8')))).toEqual([]);
 });
