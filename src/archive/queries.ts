@@ -1,6 +1,6 @@
 /** What is read of the history on disk. Times are in seconds since 1970. */
 import { MS_PER_S } from '../base/clock.ts';
-import type { Mark, MarkKind } from '../measure/history/marks.ts';
+import { LASTING, type Mark, type MarkKind } from '../measure/history/marks.ts';
 import type { SqlRow, Statement } from './sqlite.ts';
 
 export type Sql = (text: string) => Statement;
@@ -56,7 +56,7 @@ function collect(rows: Iterable<SqlRow>): Float64Array {
 }
 
 /** Marks without an end that last. */
-export const IS_LASTING = "until IS NULL AND kind IN ('upstreamLost', 'jvmLost', 'verdict', 'history')";
+export const IS_LASTING = `until IS NULL AND kind IN (${LASTING.map((kind) => `'${kind}'`).join()})`;
 
 const MARKS = `SELECT * FROM marks WHERE time < ? AND (coalesce(until, time) >= ? OR ${IS_LASTING}) ORDER BY time`;
 

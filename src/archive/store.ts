@@ -48,8 +48,8 @@ const PUT_MARK = 'INSERT INTO marks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SE
 const DELETE_OLD_NAMES = 'DELETE FROM series WHERE lastTime < (SELECT min(time) FROM totals WHERE step = 3600)';
 const DELETE_SURPLUS_MARKS =
   'DELETE FROM marks WHERE time < (SELECT time FROM marks ORDER BY time DESC LIMIT 1 OFFSET ?)';
-/** Of a process that was killed: they ended with its last minute at the latest. */
-const END_MARKS = `UPDATE marks SET until = max(time, (SELECT max(time) + 60 FROM totals WHERE step = 60))
+/** Of a process that was killed: they ended with its last minute at the latest, and before now. */
+const END_MARKS = `UPDATE marks SET until = max(time, min(?, (SELECT max(time) + 60 FROM totals WHERE step = 60)))
   WHERE ${IS_LASTING}`;
 
 export interface StoreLimits {
@@ -83,7 +83,7 @@ export class Store {
 
   /** The hour before `nowS`. Ends marks that an earlier process left open. */
   begin(nowS: number): Earlier {
-    this.#sql(END_MARKS).run();
+    this.#sql(END_MARKS).run(nowS);
     const rows = this.#sql('SELECT minute FROM lastHour WHERE time >= ? AND time < ? ORDER BY time').all(
       nowS - HOUR_S,
       nowS,

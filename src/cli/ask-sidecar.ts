@@ -188,8 +188,7 @@ async function writeNew(file: string, text: string): Promise<void> {
 
 /**
  * A thread dump of the application server's JVM, which the sidecar takes; a summary comes first. Where the sidecar may
- * not, root's command takes it by itself, as root's `jcmd` does. Throws D2S_ERR_CONTROL if the JVM's attach socket
- * cannot be reached.
+ * not, root's command takes it by itself, as root's `jcmd` does. Throws a code of the JVM if its socket cannot be reached.
  */
 export const threads: Run<'threads'> = async ({ flags }, env, output) => {
   const text = await askSidecar(flags, env, output, (socket) =>
@@ -201,14 +200,14 @@ export const threads: Run<'threads'> = async ({ flags }, env, output) => {
 };
 
 async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
-  if (!(refused instanceof ControlError) || platform.userId() !== 0) throw refused;
+  if (!(refused instanceof SidecarError) || platform.userId() !== 0) throw refused;
   const { server } = await control.requestStatus(socket);
   if (server === undefined) throw refused;
   try {
     return await dumpOf(server);
   } catch (cause) {
     if (!(cause instanceof SidecarError)) throw cause;
-    throw new ControlError(`${refused.message}; as root: ${cause.message}`, cause);
+    throw new SidecarError(cause.code, `${refused.message}; as root: ${cause.message}`, { cause });
   }
 }
 

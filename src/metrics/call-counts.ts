@@ -1,6 +1,6 @@
 import { NS_PER_US } from '../base/clock.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
-import { type BucketBounds, DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
+import { type BucketBounds, CALL_BOUNDS, DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
 import { bucketOf, FINE_PER_OCTAVE, SparseBuckets } from './sparse-buckets.ts';
 
 /** Different statuses for each name; more count as `OTHER_STATUS`. */
@@ -16,6 +16,8 @@ const UNANSWERED = 'no answer';
 export class CallCounts {
   /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBuckets;
+  /** The same in `CALL_BOUNDS`, so that what is usual does not depend on `metrics.prometheus.buckets`. */
+  readonly usual: DurationBuckets;
   /** Answers with a status below 400. */
   ok = 0;
   /** Answers with a status of 400 to 499. */
@@ -29,8 +31,9 @@ export class CallCounts {
   /** Calls that were not `ok`, by status, e.g. `503`, or `refused`, `no answer`, `other`. Undefined without any. */
   statuses: Map<string, number> | undefined;
 
-  constructor(bounds?: BucketBounds, isExponential = false) {
+  constructor(bounds: BucketBounds = CALL_BOUNDS, isExponential = false) {
     this.durations = new DurationBuckets(bounds, isExponential);
+    this.usual = bounds === CALL_BOUNDS ? this.durations : new DurationBuckets();
   }
 
   /** `isLate`: the call took longer than clients wait. */
@@ -61,6 +64,7 @@ export class CallCounts {
 
   #addDuration(durationNs: number, isLate: boolean): void {
     this.durations.add(durationNs);
+    if (this.usual !== this.durations) this.usual.add(durationNs);
     this.minute.addDuration(durationNs);
     if (!isLate) return;
     this.late += 1;
@@ -85,6 +89,7 @@ export class CallCounts {
     this.errors += from.errors;
     this.late += from.late;
     this.durations.absorb(from.durations);
+    if (this.usual !== this.durations) this.usual.absorb(from.usual);
     this.minute.absorb(from.minute);
     for (const [status, times] of from.statuses ?? []) this.#countStatus(status, times);
   }
@@ -92,7 +97,8 @@ export class CallCounts {
   save(): SavedFields {
     const { ok, clientErrors, errors, late } = this;
     const statuses = this.statuses && Array.from(this.statuses, ([status, count]) => ({ status, count }));
-    return { ok, clientErrors, errors, late, statuses, durations: this.durations.save() };
+    const usual = this.usual === this.durations ? undefined : this.usual.save();
+    return { ok, clientErrors, errors, late, statuses, durations: this.durations.save(), usual };
   }
 
   load(saved: SavedRecord): void {
@@ -105,6 +111,7 @@ export class CallCounts {
         this.#countStatus(each.text('status') ?? OTHER_STATUS, each.count('count'));
     }
     this.durations.load(saved.record('durations'));
+    if (this.usual !== this.durations) this.usual.load(saved.record(saved.has('usual') ? 'usual' : 'durations'));
   }
 }
 

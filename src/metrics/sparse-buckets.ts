@@ -13,9 +13,7 @@ const UNUSED = BUCKET_MASK;
 const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
 
 /**
- * The main store of durations: each slice of a `Timer` has one.
- *
- * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
+ * Counts of durations (each slice of a `Timer` has one), only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
  * histogram over the whole range. There may be 200,000 of these (full windows, 10,000 sessions), so each is one array
  * with little room to grow: `push` would reserve 16 elements or more, and a `Map` takes five times as much memory.
  *

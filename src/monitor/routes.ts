@@ -1,31 +1,6 @@
 /**
- * All endpoints of the monitoring port. `{base}` is `/<application>/api/rest/v0/admin`; every path accepts GET and
- * HEAD.
- *
- * | Path | Answer |
- * |---|---|
- * | `{base}/d2/sessions` | active sessions, oldest first |
- * | `{base}/d2/calls` | running calls, oldest first |
- * | `{base}/d2/calls/slowest` | the slowest calls of the last hour |
- * | `{base}/d2/verdict` | whether the server, the network, a client or the sidecar is in trouble |
- * | `{base}/history`, `history.csv` | calls in steps, for weeks (history-routes.ts) |
- * | `{base}/history/marks` | restarts, outages, verdicts, notes |
- * | `{base}/history/names`, `history/slower` | each name in two periods |
- * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
- * | `{base}/metrics/d2/sessions` | created and active sessions |
- * | `{base}/metrics/d2/rpc` | RPC calls, all and each |
- * | `{base}/metrics/d2/sba` | SBA RPC calls, all and each |
- * | `{base}/metrics/d2/rpc/<name>` | one RPC, one SBA RPC, or both when they share the name |
- * | `{base}/metrics/d2/sba/<name>` | one SBA RPC |
- * | `{base}/metrics/d2/object` | monitored objects, all and each |
- * | `{base}/metrics/d2/object/<name>` | one object |
- * | `{base}/metrics/jvm[/classloader, /memory, /garbagecollector]` | the JVM's condition |
- * | `{base}/metrics/server` | the server's threads, connections, processor, memory and descriptors |
- * | `/metrics` | everything for Prometheus: text 0.0.4, or OpenMetrics 1.0 on request |
- * | `/openapi.json` | the OpenAPI 3.1 document of all this (openapi/openapi.yaml) |
- * | `/livez`, `/readyz`, `/startupz` | health, without details |
- * | `/`, `/page/<file>` | the live page (page-routes.ts) |
- * | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
+ * All endpoints of the monitoring port: openapi/openapi.yaml says what each answers. Every path accepts GET and HEAD.
+ * `{base}` is `/<application>/api/rest/v0/admin`. Elsewhere: history-routes.ts, page-routes.ts, live-routes.ts.
  *
  * `{base}/metrics/d2...` accepts `?session=<id>` for one session; everything below `{base}` accepts `?pretty=true`.
  * With `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need

@@ -1,6 +1,6 @@
 /**
  * The client's side of the control socket: each function sends one request. They throw D2S_ERR_CONTROL if nothing
- * listens there, if the sidecar refuses, and if the answer is not a sidecar's.
+ * listens there and if the answer is not a sidecar's, and the sidecar's own code if it refuses.
  */
 
 import { lstatSync } from 'node:fs';
@@ -8,7 +8,7 @@ import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Summary } from '../../archive/compare.ts';
-import { describeErrno } from '../../base/errors.ts';
+import { describeErrno, ERROR_CODES, type ErrorCode, SidecarError } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { ControlError, RELOADED, SERVER_NAME, STATUS, type TopDocument } from './protocol.ts';
 
@@ -25,7 +25,11 @@ const MAX_ANSWER_BYTES = 300_000_000;
 const HEALTH = z.object({ status: STATUS, isReady: z.boolean() });
 const RELOAD = z.object({ status: STATUS, reload: RELOADED });
 const ALERT_TEST = z.array(z.object({ channel: z.string(), isSent: z.boolean(), text: z.string() })).readonly();
-const PROBLEM = z.object({ detail: z.string() });
+/** `code` as in docs/errors.md: why the sidecar refuses. */
+const PROBLEM = z.object({
+  detail: z.string(),
+  code: z.custom<ErrorCode>((code) => Object.hasOwn(ERROR_CODES, String(code))).catch('D2S_ERR_CONTROL'),
+});
 
 type Path = `${'GET' | 'POST'} /${string}`;
 
@@ -93,7 +97,8 @@ async function fetchText(
   }
   const text = Buffer.concat(chunks).toString('utf8');
   if (response.statusCode === 200) return text;
-  throw new ControlError(`${socketPath}: ${parseAs(PROBLEM, text, socketPath).detail}`);
+  const { code, detail } = parseAs(PROBLEM, text, socketPath);
+  throw new SidecarError(code, `${socketPath}: ${detail}`);
 }
 
 function send(socketPath: string, path: Path, timeout: number): Promise<http.IncomingMessage> {

@@ -10,17 +10,14 @@
  *
  * | Request | Answer |
  * |---|---|
- * | `GET /status` | a `ControlStatus` |
  * | `GET /health` | `{ status, isReady }` |
  * | `GET /report?users=true` | the report, while it is written; `users=false` leaves out user names and addresses |
  * | `GET /threads` | a thread dump of the server's JVM, as text |
  * | `GET /top` | the data of `top` |
  * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
- * | `POST /note?text=...` | a `ControlStatus` |
- * | `POST /history/backup?file=...` | a `ControlStatus` |
+ * | `GET /status`, `POST /note?text=...`, `/history/backup?file=...`, `/drain` | a `ControlStatus` |
  * | `POST /alerts/test` | what `Alerts.test` returns |
  * | `POST /alerts/silence?ms=7200000&text=...` | a `ControlStatus`; 0 ms end the silence |
- * | `POST /drain` | a `ControlStatus` |
  * | `POST /reload` | `{ status, reload }` |
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
  */
@@ -151,7 +148,8 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   );
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     if (error instanceof Problem) return sendProblem(reply, error);
-    if (error instanceof SidecarError) return sendProblem(reply, new Problem(503, error.message));
+    if (error instanceof SidecarError)
+      return sendProblem(reply, new Problem(503, error.message, { members: { code: error.code } }));
     const { statusCode: status = 500 } = error;
     if (status < 500) return sendProblem(reply, new Problem(status, 'the request cannot be read'));
     logger.warn({ error: error.name }, 'a command failed');

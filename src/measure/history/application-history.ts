@@ -25,7 +25,7 @@ export interface HistoryApplication {
 /** Of all calls of an application, each of which ends in one of the first five; times in seconds. */
 type CountOfCalls = 'ok' | 'clientErrors' | 'errors' | 'unanswered' | 'aborted' | 'durationS' | 'clientWaitS';
 
-/** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
+/** The name with the most failed calls in the last 55 to 60 s, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
 export interface WorstCallOfKind {
   readonly kind: 'rpc' | 'sba';
   readonly name: string;
@@ -100,8 +100,6 @@ class CallsHistory {
   readonly #answeredByName: NameSteps;
   readonly #endedByName: NameSteps;
   readonly #failedByName: NameSteps;
-  /** Undefined if no call with a name failed. */
-  worst: WorstCallOfKind | undefined;
 
   constructor(prefix: 'rpc' | 'sba', calls: CallStatistics) {
     this.#prefix = prefix;
@@ -122,13 +120,18 @@ class CallsHistory {
     if (seq % STEPS_PER_SPARK_POINT === 0) this.#answeredByName.take(this.#answered());
     this.#endedByName.take(this.#ended());
     this.#failedByName.take(this.#failed());
-    const { name, count: failed = 0 } = this.#failedByName.largest ?? {};
-    const ended = sumOf(this.#endedByName.increasesOf(name ?? ''));
-    this.worst = name === undefined ? undefined : { kind: this.#prefix, name, failed, ended };
     const step = this.#durations.take();
     const [count, errors] = [this.#count(), this.#errors()];
     if (step.count === 0) return { count, errors, p50: null, p95: null, p99: null };
     return { count, errors, p50: step.p50 / NS_PER_S, p95: step.p95 / NS_PER_S, p99: step.p99 / NS_PER_S };
+  }
+
+  /** Of this moment, not of the last step, as the figures beside it. Undefined if no call with a name failed. */
+  get worst(): WorstCallOfKind | undefined {
+    const { name, count: failed } = this.#failedByName.largestOf(this.#failed()) ?? { count: 0 };
+    const counts = name === undefined ? undefined : this.#calls.countsByName.get(name);
+    if (name === undefined || counts === undefined) return undefined;
+    return { kind: this.#prefix, name, failed, ended: this.#endedByName.recentOf({ name, count: endedOf(counts) }) };
   }
 
   lineOf(name: string): readonly number[] {
@@ -144,12 +147,16 @@ class CallsHistory {
   }
 
   #ended(): Generator<NameCount> {
-    return this.#countsOf(({ ok, clientErrors, errors }) => ok + clientErrors + errors);
+    return this.#countsOf(endedOf);
   }
 
   #failed(): Generator<NameCount> {
     return this.#countsOf(({ errors }) => errors);
   }
+}
+
+function endedOf({ ok, clientErrors, errors }: CallCounts): number {
+  return ok + clientErrors + errors;
 }
 
 /** The last hour of one application: 0.4 MB, at most 1 KB for each name of a call, and `MinuteRecord`. */
@@ -235,8 +242,8 @@ export class ApplicationHistory {
   }
 
   get worstCall(): WorstCallOfKind | undefined {
-    const { rpc, sba } = this.#calls;
-    return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
+    const [rpc, sba] = [this.#calls.rpc.worst, this.#calls.sba.worst];
+    return (rpc?.failed ?? 0) >= (sba?.failed ?? 0) ? rpc : sba;
   }
 
   /** Calls of the name in each of the last 12 x 25 s, oldest first. */

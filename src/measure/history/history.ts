@@ -112,6 +112,7 @@ export class History {
   end(): void {
     this.sample();
     const ended = Array.from(this.#applications.values(), (application) => application.endMinute());
+    this.#marks.end();
     this.onStep?.(ended, this.marks);
   }
 

@@ -18,6 +18,9 @@ export type MarkKind =
   | ('start' | 'restored' | 'drain' | 'reload' | 'verdict' | 'note' | 'history')
   | ('upstreamLost' | 'upstreamBack' | 'jvmLost' | 'jvmBack' | 'jvmRestart');
 
+/** Kinds of marks that last until their end is known, at the latest until the sidecar stops. */
+export const LASTING: readonly MarkKind[] = ['upstreamLost', 'jvmLost', 'verdict', 'history'];
+
 /** An event, e.g. `{ epochMs: 1793966400000, kind: 'reload', text: 'The configuration was reloaded.' }`. */
 export interface Mark {
   readonly epochMs: number;
@@ -67,6 +70,11 @@ export class Marks {
       this.dropped += 1;
     }
     return mark;
+  }
+
+  /** Ends what lasts: nobody sees its end once the sidecar has stopped. */
+  end(): void {
+    for (const mark of this.all) if (LASTING.includes(mark.kind)) mark.endEpochMs ??= this.#clock.epochMs();
   }
 
   check(): void {

@@ -58,12 +58,18 @@ export class NameSteps {
     return this.#byName.get(name)?.increases ?? this.#zeros();
   }
 
-  /** The name with the largest increase in all steps together; undefined if no count rose. */
-  get largest(): NameCount | undefined {
+  /** The increase since the oldest step, given the present count: with 12 steps of 5 s, in the last 55 to 60 s. */
+  recentOf({ name, count }: NameCount): number {
+    const { increases, count: before } = this.#byName.get(name) ?? { increases: [], count: 0 };
+    return sumOf(increases.slice(1)) + Math.max(0, count - before);
+  }
+
+  /** The name with the largest recent increase; undefined if no count rose. */
+  largestOf(counts: Iterable<NameCount>): NameCount | undefined {
     let largest: NameCount | undefined;
-    for (const [name, { increases }] of this.#byName) {
-      const count = sumOf(increases);
-      if (count > (largest?.count ?? 0)) largest = { name, count };
+    for (const each of counts) {
+      const count = this.recentOf(each);
+      if (count > (largest?.count ?? 0)) largest = { name: each.name, count };
     }
     return largest;
   }

@@ -101,7 +101,7 @@ function describeCall(
 
 /** A name whose running calls all hang. Ages are in seconds. */
 export interface HungName extends RunningName {
-  /** Of all answered calls of this name, rounded up to a bucket of `d2_call_duration_seconds`; null without any. */
+  /** Of all answered calls of this name, rounded up to one of `CALL_BOUNDS`; null without any. */
   readonly p99: number | null;
 }
 
@@ -133,7 +133,7 @@ export function findHung({ running, statistics }: Calls): HungName | null {
 
 function usualOf({ kind, name }: RunningName, statistics: Calls['statistics']): number | null {
   if (kind !== 'rpc' && kind !== 'sba') return null;
-  const durations = statistics[kind].countsByName.get(name)?.durations;
+  const durations = statistics[kind].countsByName.get(name)?.usual;
   const counts = durations?.cumulative() ?? [];
   const all = counts.at(-1) ?? 0;
   if (durations === undefined || all === 0) return null;

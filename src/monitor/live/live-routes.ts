@@ -10,8 +10,6 @@
  * | `/live/<application>/unclassified` | `sessions` | one row per path, of all applications |
  * | `/live/<application>/rpc/<name>`, `sba`, `objects` | `metrics` | its minutes; with `sessions` also its callers and calls |
  * | `/live/<application>/sessions/<id>` | `sessions` | its calls |
- *
- * The root context has the application name `-`.
  */
 import { pipeline } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';

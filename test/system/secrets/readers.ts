@@ -7,7 +7,7 @@ import { say, sayLocally } from './raw.ts';
 const BASE = '/smartWeb/api/rest/v0/admin';
 const METRICS = `${BASE}/metrics/d2`;
 
-/** As monitor/routes.ts lists them, without the names below `rpc`, `sba` and `object`. */
+/** As openapi.yaml lists them, without the names below `rpc`, `sba` and `object`. */
 const PATHS = [
   ...['d2/sessions', 'd2/calls', 'd2/calls/slowest'],
   ...['d2', 'd2/sessions', 'd2/rpc', 'd2/sba', 'd2/object'].map((name) => `metrics/${name}`),

@@ -11,8 +11,14 @@ import {
 } from 'node:fs';
 import net from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
+import { SidecarError } from '../../../../src/base/errors.ts';
 import { platform, windows } from '../../../../src/base/platform/platform.ts';
-import { requestCommand, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
+import {
+  requestCommand,
+  requestHealth,
+  requestShutdown,
+  requestStatus,
+} from '../../../../src/cli/control/control-client.ts';
 import { openControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
@@ -159,4 +165,10 @@ describe('a place', () => {
     ['in a folder without a parent', 'no/such/a.sock', 'ENOENT'],
     ['with a path that would be cut short', `${'x'.repeat(110)}.sock`, 'longer than the 103 bytes'],
   ])('%s is refused', async (_what, name, reason) => await expectRefused(name, reason));
+});
+
+it('a refusal has the code of what is missing, not of the control socket', async () => {
+  const { target, path } = await open();
+  vi.spyOn(target.sidecar, 'isReady').mockRejectedValue(new SidecarError('D2S_ERR_ALERTS', 'no receiver'));
+  await expect(requestHealth(path)).rejects.toMatchObject({ code: 'D2S_ERR_ALERTS', message: `${path}: no receiver` });
 });

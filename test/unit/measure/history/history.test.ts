@@ -222,7 +222,6 @@ it('the worst call of the last minute is the name with the most failed calls, of
   times(3, () => rpc.recordAnswered('E.Few', 500, MS));
   step();
   rpc.recordFailed('P.Balance.Year.Close');
-  step();
   const worst = { kind: 'rpc', name: 'P.Balance.Year.Close', failed: 71, ended: 143 };
   expect(history.of('smartWeb')?.worstCall).toEqual(worst);
   times(10, step);

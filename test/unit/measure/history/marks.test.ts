@@ -106,3 +106,20 @@ it('marks are at most 200; dropped ones are counted', () => {
   expect(history.droppedMarks).toBe(51);
   expect(history.marks.every(({ kind }) => kind === 'reload')).toBe(true);
 });
+
+it('marks that last end when the sidecar stops, at the latest', () => {
+  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
+  sources.jvm.state = available({}, 500);
+  look();
+  sources.jvm.state = unavailable('There is no such process.', 4_000);
+  look();
+  sources.jvm.state = available({}, 9_000);
+  look();
+  history.mark('verdict', 'The server cannot be reached.');
+  history.mark('note', 'A new release.');
+  clock.advanceMs(7_000);
+  history.end();
+  const ends = Object.fromEntries(history.marks.map(({ kind, endEpochMs }) => [kind, endEpochMs]));
+  expect(ends).toMatchObject({ upstreamLost: clock.epochMs(), verdict: clock.epochMs(), jvmLost: 9_000 });
+  expect([ends.note, ends.start, ends.jvmBack]).toEqual([undefined, undefined, undefined]);
+});
