@@ -110,7 +110,8 @@ function parseTime(key: string, written: unknown, now: number): number {
   const [isIso, zone] = ISO.exec(text) ?? [];
   const epochMs =
     isIso === undefined ? Number.NaN : Date.parse(text.includes('T') && zone === undefined ? `${text}Z` : text);
-  if (Number.isNaN(epochMs))
+  // Date.parse takes 30 February for 2 March.
+  if (Number.isNaN(epochMs) || new Date(text.slice(0, 10)).getUTCDate() !== Number(text.slice(8, 10)))
     throw new Problem(400, `The parameter "${key}" must be a time such as 2026-03-01T08:00:00Z or -7d.`);
   return epochMs / MS_PER_S;
 }

@@ -1,7 +1,6 @@
 /**
  * All endpoints of the monitoring port: openapi/openapi.yaml says what each answers. Every path accepts GET and HEAD.
  * `{base}` is `/<application>/api/rest/v0/admin`. Elsewhere: history-routes.ts, page-routes.ts, live-routes.ts.
- *
  * `{base}/metrics/d2...` accepts `?session=<id>` for one session; everything below `{base}` accepts `?pretty=true`.
  * With `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need
  * the role `sessions`. Health and the page need no role. Everything else needs the role `metrics`.

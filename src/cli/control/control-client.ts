@@ -25,7 +25,6 @@ const MAX_ANSWER_BYTES = 300_000_000;
 const HEALTH = z.object({ status: STATUS, isReady: z.boolean() });
 const RELOAD = z.object({ status: STATUS, reload: RELOADED });
 const ALERT_TEST = z.array(z.object({ channel: z.string(), isSent: z.boolean(), text: z.string() })).readonly();
-/** `code` as in docs/errors.md: why the sidecar refuses. */
 const PROBLEM = z.object({
   detail: z.string(),
   code: z.custom<ErrorCode>((code) => Object.hasOwn(ERROR_CODES, String(code))).catch('D2S_ERR_CONTROL'),

@@ -236,8 +236,9 @@ export function parseResponseHead(
   if (fields.end === UNCLEAR) return undefined;
   const framing = chooseResponseFraming(status, method, fields);
   if (framing === undefined) return undefined;
-  const isKept = minor === DIGIT_1 ? !fields.connectionClose : fields.connectionKeepAlive;
-  return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
+  // RFC 9112 §9.3; HTTP/1.0 with a transfer coding: §6.1.
+  const isKept = minor === DIGIT_1 || (fields.connectionKeepAlive && !fields.hasTransferEncoding);
+  return { status, framing, isPersistent: isKept && !fields.connectionClose && framing.kind !== 'until-close' };
 }
 
 /** A response head for observers. Parsed a second time, so that without observers no head stays in memory. */

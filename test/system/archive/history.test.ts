@@ -111,6 +111,8 @@ describe.skipIf(NO_SQLITE)('a sidecar with history.file', () => {
     ['?from=yesterday', 400, '"from" must be a time such as'],
     ['?from=2026-03-01T08:00:00', 400, '"from" must be before "to"'],
     ['?from=-1h&to=2026-13-01', 400, '"to" must be a time'],
+    ['?from=2026-02-30', 400, '"from" must be a time'],
+    ['?from=2026-02-29T00:00:00Z', 400, '"from" must be a time'],
     ['?name=a&name=b', 400, '"name" must be one name'],
   ])('%s is answered by %d', async (query, status, detail) => {
     const answer = await read(await started(newFile()), query);

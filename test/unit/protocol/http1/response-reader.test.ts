@@ -153,6 +153,8 @@ it.each([
   ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n', false],
   ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
   ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n', true],
+  ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: close, keep-alive\r\n\r\n', false],
+  ['HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n', false],
   ['HTTP/1.1 200 OK\r\n\r\n', false],
 ])('parseResponseHead tells from %j whether the connection goes on', (text, isPersistent) => {
   const bytes = Buffer.from(`before${text}behind`, 'latin1');
