@@ -48,9 +48,9 @@ const PUT_MARK = 'INSERT INTO marks VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SE
 const DELETE_OLD_NAMES = 'DELETE FROM series WHERE lastTime < (SELECT min(time) FROM totals WHERE step = 3600)';
 const DELETE_SURPLUS_MARKS =
   'DELETE FROM marks WHERE time < (SELECT time FROM marks ORDER BY time DESC LIMIT 1 OFFSET ?)';
-/** Of a process that was killed: they ended with its last minute at the latest, and before now. */
-const END_MARKS = `UPDATE marks SET until = max(time, min(?, (SELECT max(time) + 60 FROM totals WHERE step = 60)))
-  WHERE ${IS_LASTING}`;
+/** Of a process that was killed: they ended before now, with its last minute, or soon if it wrote none. */
+const END_MARKS = `UPDATE marks SET until =
+  max(time, min(?, coalesce((SELECT max(time) FROM totals WHERE step = 60), time) + 60)) WHERE ${IS_LASTING}`;
 
 export interface StoreLimits {
   readonly keepS: number;

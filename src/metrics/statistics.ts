@@ -7,7 +7,7 @@
  * |---|---|
  * | `Timer` | the application, over the last `metrics.window`; a session and holds of Comet, over their life |
  * | `SparseBuckets` | a slice of a `Timer`: counts for percentiles, in few bytes |
- * | `DurationBuckets` | Prometheus: fixed buckets that only grow, in `CallCounts` for each name |
+ * | `DurationBuckets` | Prometheus, and what is usual (`hung-calls`): fixed buckets that only grow, in `CallCounts` for each name |
  * | `ExponentialBuckets` | OpenTelemetry: buckets of one scale, with `otlp.metrics.histograms: exponential` |
  * | `DurationSteps` | the live page: all calls since the last step, in a histogram of hdr-histogram-js |
  * | `MinuteCalls` | the history: the running minute of each name |

@@ -60,8 +60,8 @@ export class NameSteps {
 
   /** The increase since the oldest step, given the present count: with 12 steps of 5 s, in the last 55 to 60 s. */
   recentOf({ name, count }: NameCount): number {
-    const { increases, count: before } = this.#byName.get(name) ?? { increases: [], count: 0 };
-    return sumOf(increases.slice(1)) + Math.max(0, count - before);
+    const { increases = [], count: before = 0 } = this.#byName.get(name) ?? {};
+    return sumOf(increases) - (increases[0] ?? 0) + Math.max(0, count - before);
   }
 
   /** The name with the largest recent increase; undefined if no count rose. */

@@ -138,11 +138,14 @@ describe.skipIf(NO_SQLITE)('the history on disk', () => {
     expect(store.begin(START + 7_200)).toEqual({ marks: [], minutes: [] });
   });
 
-  it('ends no mark after the start of the next process', () => {
-    const { store } = created();
-    store.write([createMinute(START, [])], [{ epochMs: (START + 10) * 1_000, kind: 'verdict', text: 'lost' }]);
-    expect(store.begin(START + 15).marks).toMatchObject([{ endEpochMs: (START + 15) * 1_000 }]);
-  });
+  it.each([[[createMinute(START, [])]], [[]]])(
+    'ends no mark after the start of the next process, with minutes %#',
+    (minutes) => {
+      const { store } = created();
+      store.write(minutes, [{ epochMs: (START + 10) * 1_000, kind: 'verdict', text: 'lost' }]);
+      expect(store.begin(START + 15).marks).toMatchObject([{ endEpochMs: (START + 15) * 1_000 }]);
+    },
+  );
 
   it('summarizes a time against the one before', () => {
     const { store } = created();
