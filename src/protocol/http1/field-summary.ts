@@ -94,6 +94,8 @@ export class FieldSummary {
   connectionClose = false;
   connectionKeepAlive = false;
   connectionUpgrade = false;
+  /** Connection has an option that is none of these three. */
+  hasOtherOption = false;
 }
 
 /**
@@ -221,6 +223,7 @@ function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number,
     if (isWordAlone(bytes, optionStart, optionEnd, 'close')) summary.connectionClose = true;
     else if (isWordAlone(bytes, optionStart, optionEnd, 'keep-alive')) summary.connectionKeepAlive = true;
     else if (isWordAlone(bytes, optionStart, optionEnd, 'upgrade')) summary.connectionUpgrade = true;
+    else if (optionEnd > optionStart) summary.hasOtherOption = true;
   }
 }
 

@@ -159,19 +159,24 @@ export function withLines(bytes: Buffer, headEnd: number, end: number, lines: st
 /** Fields of an upgrade request, also listed in Connection (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
 const UPGRADE_FIELDS: readonly string[] = ['upgrade', 'http2-settings'];
 
+/** A next proxy would remove the fields that Connection names (RFC 9110 §7.6.1), so a client must not name these. */
+const OWN_FIELDS: readonly string[] = [...FORWARDED_FIELDS, ...Object.values(CERTIFICATE_FIELDS).flat(), 'traceparent'];
+
 /**
- * A request's head without Upgrade, HTTP2-Settings and their names in Connection; everything else stays byte for byte.
- * A server may ignore an upgrade (RFC 9110 §7.8), and then answers in HTTP/1.1.
+ * A request's head with a Connection that names no field that the sidecar writes, and, unless `keepsUpgrade`, without
+ * Upgrade, HTTP2-Settings and their names in it; everything else stays byte for byte. A server may ignore an upgrade
+ * (RFC 9110 §7.8), and then answers in HTTP/1.1.
  */
-export function withoutUpgrade(headText: string): string {
+export function withAllowedOptions(headText: string, keepsUpgrade: boolean): string {
+  const removed = keepsUpgrade ? OWN_FIELDS : [...OWN_FIELDS, ...UPGRADE_FIELDS];
   return withEditedLines(headText, (name, line) => {
-    if (UPGRADE_FIELDS.includes(name)) return '';
-    return name === 'connection' ? withoutUpgradeOptions(line) : line;
+    if (!keepsUpgrade && UPGRADE_FIELDS.includes(name)) return '';
+    return name === 'connection' ? withoutOptions(line, removed) : line;
   });
 }
 
-/** `Connection: a, Upgrade, b` without the options of an upgrade; '' if none is left. One pass, without a list. */
-function withoutUpgradeOptions(line: string): string {
+/** `Connection: a, Upgrade, b` without the `removed` options; '' if none is left. One pass, without a list. */
+function withoutOptions(line: string, removed: readonly string[]): string {
   const bytes = Buffer.allocUnsafe(line.length);
   const listStart = line.indexOf(':') + 1;
   const end = line.length - 2;
@@ -180,7 +185,7 @@ function withoutUpgradeOptions(line: string): string {
   for (let at = listStart, next = at; at < end; at = next + 1) {
     const comma = line.indexOf(',', at);
     next = comma === -1 ? end : comma;
-    if (isUpgradeOption(line, at, next)) continue;
+    if (isOption(line, at, next, removed)) continue;
     if (hasOption) bytes[length++] = COMMA;
     for (let from = at; from < next; from += 1) bytes[length++] = line.charCodeAt(from);
     hasOption = true;
@@ -188,9 +193,9 @@ function withoutUpgradeOptions(line: string): string {
   return hasOption ? `${bytes.toString('latin1', 0, length)}\r\n` : '';
 }
 
-function isUpgradeOption(line: string, start: number, end: number): boolean {
+function isOption(line: string, start: number, end: number, names: readonly string[]): boolean {
   let [from, to] = [start, end];
   while (from < to && line.charCodeAt(from) <= SPACE) from += 1;
   while (to > from && line.charCodeAt(to - 1) <= SPACE) to -= 1;
-  return UPGRADE_FIELDS.some((name) => to - from === name.length && isWordAt(line, from, name));
+  return names.some((name) => to - from === name.length && isWordAt(line, from, name));
 }

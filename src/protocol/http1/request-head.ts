@@ -19,7 +19,11 @@ const OLD_VERSION = ' HTTP/1.0\r\n';
 const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
 const SLASH = 0x2f;
 const ASTERISK = 0x2a;
-const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?@]+)/i;
+/** A host and its port (RFC 3986 §3.2.2). Whether there is such a host, the server knows. */
+const AUTHORITY = String.raw`(?:\[[\w.:~!$&'()*+,;=%-]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?`;
+/** Host is empty if the target has no authority (RFC 9110 §7.2). */
+const HOST = new RegExp(`^(?:${AUTHORITY})?$`);
+const ABSOLUTE_FORM = new RegExp(`^[a-z][a-z0-9+.-]*://(?:[^/?@]*@)?(${AUTHORITY})(?=[/?]|$)`, 'i');
 
 export type RequestFault = keyof typeof REQUEST_FAULTS;
 
@@ -32,7 +36,7 @@ export const REQUEST_FAULTS = {
   version: 505,
   /** A line that is not a well-formed field. */
   fields: 400,
-  /** No Host in HTTP/1.1, or several. */
+  /** No Host in HTTP/1.1, several, or one that is no host. */
   host: 400,
   /** Content-Length invalid or beside Transfer-Encoding, codings but plain ones with `chunked` last, any in 1.0. */
   framing: 400,
@@ -122,6 +126,7 @@ export function parseRequestHead(
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isHttp10)) return 'host';
+  if (fields.hostCount === 1 && !HOST.test(text.slice(fields.hostStart, fields.hostEnd))) return 'host';
   const framing = chooseRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isHttp10 && fields.hasTransferEncoding)) return 'framing';

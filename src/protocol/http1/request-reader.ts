@@ -1,5 +1,5 @@
 import { CR, findHeadEnd, LF } from './field-summary.ts';
-import { twinKey, withoutUpgrade } from './forwarded.ts';
+import { twinKey, withAllowedOptions } from './forwarded.ts';
 import { BodyReader, MALFORMED, MORE } from './framing.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
@@ -100,7 +100,7 @@ export class RequestReader {
     return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }
 
-  /** Undefined until it is complete. `unread` keeps the head. An upgrade but to a WebSocket is removed from both. */
+  /** Undefined until it is complete. `unread` keeps the head. What Connection must not ask for is removed from both. */
   nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
     // The LF of an empty line may follow.
@@ -121,10 +121,13 @@ export class RequestReader {
     this.#text = this.unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
     const head = parseRequestHead(text, this.unread);
-    if (typeof head === 'string' || !head.summary.hasUpgrade || head.isWebSocket) return head;
-    // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; if the
-    // upstream agreed, the sidecar could not read anything that follows.
-    const plain = withoutUpgrade(text);
+    if (typeof head === 'string') return head;
+    // Any upgrade but to WebSocket may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request;
+    // if the upstream agreed, the sidecar could not read anything that follows.
+    const keepsUpgrade = !head.summary.hasUpgrade || head.isWebSocket;
+    if (keepsUpgrade && !head.summary.hasOtherOption) return head;
+    const plain = withAllowedOptions(text, keepsUpgrade);
+    if (plain === text) return head;
     this.unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.unread.subarray(end)]);
     this.#store = undefined;
     this.#text = plain;

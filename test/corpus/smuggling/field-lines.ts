@@ -74,19 +74,22 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ],
     'a Host and one in disguise': gets('Host : evil.example', ' Host: evil.example', '\0Host: evil.example'),
     'only a Host behind a tab': heads(['\tHost: app.example']),
+    'no host': [
+      ...['app.example/evil', 'evil@app.example', 'app.example, evil.example', 'app.example evil.example'],
+      ...['app.example:80:80', 'app.example:x', ':80', '[::1', '::1', '"a"', 'a\\b', '\xe4.example'],
+    ].map((host) => head(GET, `Host: ${host}`)),
   }),
-  ...messages('RFC 9110 §7.2, odd Hosts, and fields that some parsers mistake for it: the server decides', 'served', {
-    'an odd Host': [
-      ...['', ' app.example/evil', ' evil@app.example', ' app.example, evil.example', ' app.example evil.example'],
-      ' app.example:80:80',
-    ].map((host) => head(GET, `Host:${host}`)),
+  ...messages('RFC 9110 §7.2, unusual Hosts, and fields that some parsers mistake for it', 'served', {
+    'an unusual Host': ['', ' [::1]:8080', ' a_b.example.', ' 10.0.0.7:', ' a%20b,c:80'].map((host) =>
+      head(GET, `Host:${host}`),
+    ),
     'Host_ and X-Host': gets('Host_: evil.example', 'X-Host: evil.example'),
     'X-Forwarded-For and -Host of the client’s': get('X-Forwarded-For: 6.6.6.6', 'X-Forwarded-Host: evil'),
     'X-Forwarded-For in three letter cases': get('x-forwarded-for: 1', 'X-FORWARDED-FOR: 2', 'X-Forwarded-For: 3'),
     'X-Forwarded-Proto twice': get('X-Forwarded-Proto: https', 'X-Forwarded-Proto: http'),
     'X_Forwarded_For, or X-Forwarded-For in Connection': gets(
       'X_Forwarded_For: 6.6.6.6',
-      'Connection: X-Forwarded-For',
+      ...['Connection: X-Forwarded-For', 'Connection: keep-alive, x-forwarded-proto ,X-Forwarded-Host, X-A'],
     ),
     'X-Forwarded-For with an empty value, first and last': heads(['X-Forwarded-For:', HOST, 'X-Forwarded-Proto:']),
     'X-Forwarded-For before chunks': post(['X-Forwarded-For: 6.6.6.6', 'Transfer-Encoding: chunked'], ONE_CHUNK),

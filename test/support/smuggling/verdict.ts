@@ -115,6 +115,9 @@ function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
     // An HTTP/1.0 request need not have a Host to report; it is given the upstream's.
     if (![all, all.slice(0, 2)].some((lines) => lines.join() === told.join()))
       fail('forwarded fields of the client’s:', told);
+    // A next proxy would remove them (RFC 9110 §7.6.1).
+    const options = fields.flatMap(([name, value]) => (name === 'connection' ? value.toLowerCase().split(',') : []));
+    if (options.some((option) => FORWARDED.has(option.trim()))) fail('Connection names forwarded fields:', options);
   }
 }
 

@@ -3,8 +3,8 @@ import {
   type ForwardedMode,
   forwardedLines,
   replacedFields,
+  withAllowedOptions,
   withoutFields,
-  withoutUpgrade,
 } from '../../../../src/protocol/http1/forwarded.ts';
 
 const client = { remoteAddress: '10.0.0.7', secure: false };
@@ -78,11 +78,22 @@ it.each([
   ['loses a folded line together with its first one', 'Upgrade: h2c,\r\n\twebsocket\r\n more\r\nX: 1', 'X: 1'],
 ])('a head without its upgrade %s', (_, fields, left) => {
   const headOf = (lines: string) => `POST /x HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`;
-  expect(withoutUpgrade(headOf(fields))).toBe(headOf(left));
+  expect(withAllowedOptions(headOf(fields), false)).toBe(headOf(left));
 });
 
 it('a head that has no upgrade stays byte for byte the same', () => {
   const fields = 'Connection:keep-alive ,x\r\nX-Upgrade: \xe9 \r\nUpgrade-Insecure-Requests: 1';
   const head = `GET /upgrade: HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`;
-  expect(withoutUpgrade(head)).toBe(head);
+  for (const keepsUpgrade of [true, false]) expect(withAllowedOptions(head, keepsUpgrade)).toBe(head);
 });
+
+it.each(['X-Forwarded-For', 'x-forwarded-host', 'Forwarded', 'Client-Cert', 'ssl_client_cert', 'TraceParent'])(
+  'Connection never names %s, which a next proxy would then remove',
+  (name) => {
+    const headOf = (options: string) => `GET / HTTP/1.1\r\nHost: a\r\n${options}Upgrade: websocket\r\n\r\n`;
+    const left = headOf('Connection: Upgrade, X-Hop\r\n');
+    expect(withAllowedOptions(headOf(`Connection: Upgrade, X-Hop,\t${name} \r\nConnection: ${name}\r\n`), true)).toBe(
+      left,
+    );
+  },
+);

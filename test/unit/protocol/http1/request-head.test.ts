@@ -66,6 +66,8 @@ it.each([
   ['no target', 'GET  HTTP/1.1', 'start-line'],
   ['a target of neither form', 'GET a HTTP/1.1', 'start-line'],
   ['an absolute target without a host', 'GET http:///a HTTP/1.1', 'start-line'],
+  ['an absolute target with a user and no host', 'GET http://a@/x HTTP/1.1', 'start-line'],
+  ['an absolute target whose port is no number', 'GET http://a:b/x HTTP/1.1', 'start-line'],
   ['a fragment', 'GET /a#b HTTP/1.1', 'start-line'],
   ['a control character in the target', 'GET /a\x01 HTTP/1.1', 'start-line'],
   ['a blank at the end', 'GET / HTTP/1.1 ', 'start-line'],
