@@ -66,10 +66,7 @@ export const DEFINITIONS = {
     term: 'Verdict',
     text: 'The first rule that applies to the last minute. A hint, no proof. Its figures are of calls of all kinds, those below of RPC and SBA calls.',
   },
-  usual: {
-    term: 'Usual',
-    text: "The median of the hour's minutes; up or down by more than a fifth.",
-  },
+  usual: { term: 'Usual', text: "The median of the hour's minutes; up or down by more than a fifth." },
   'minute.rate': {
     term: 'Calls a second',
     text: 'Answered RPC and SBA calls, divided by the seconds of the last minute. A held poll is no call.',
@@ -146,14 +143,8 @@ export const DEFINITIONS = {
     term: 'Name of a call',
     text: 'Event and method, joined by a dot. Names beyond `metrics.maxNames` count under (other).',
   },
-  'call.count': {
-    term: 'Calls',
-    text: 'Answered calls, whatever the status, since counting began.',
-  },
-  'call.rate': {
-    term: 'Rate',
-    text: 'Calls a second: the moving average of a minute.',
-  },
+  'call.count': { term: 'Calls', text: 'Answered calls, whatever the status, since counting began.' },
+  'call.rate': { term: 'Rate', text: 'Calls a second: the moving average of a minute.' },
   'call.p50': { term: 'p50', text: 'Half of the calls were quicker.', notes: ['clock', 'window'] },
   'call.p99': { term: 'p99', text: '99 of 100 calls were quicker.', notes: ['clock', 'window'] },
   'call.errors': {
@@ -231,27 +222,18 @@ export const DEFINITIONS = {
     term: 'User',
     text: `${SESSION_FIELDS.userName} Unverified: nothing has proven it, so that anybody could have stated it.`,
   },
-  'session.connection': {
-    term: 'Connection',
-    text: 'REST, Comet over WebSocket, or Comet by long-polling.',
-  },
+  'session.connection': { term: 'Connection', text: 'REST, Comet over WebSocket, or Comet by long-polling.' },
   'session.since': { term: 'Since', text: SESSION_FIELDS.createTime },
   'session.active': { term: 'Last activity', text: SESSION_FIELDS.lastActivityTime },
   'session.requests': { term: 'Requests', text: SESSION_FIELDS.requests },
-  'session.errors': {
-    term: 'Errors',
-    text: 'Failed calls since it began, and their share of its requests.',
-  },
+  'session.errors': { term: 'Errors', text: 'Failed calls since it began, and their share of its requests.' },
   'session.timer': {
     term: 'Durations in a session',
     text: 'Of the whole session; percentiles are at most 10 % off.',
     notes: ['clock'],
   },
   'session.address': { term: 'Address', text: "The [client's address](front-proxies.md), as the sidecar sees it." },
-  'table.count': {
-    term: 'Rows',
-    text: 'Rows of the table; with a filter, matching rows of all rows.',
-  },
+  'table.count': { term: 'Rows', text: 'Rows of the table; with a filter, matching rows of all rows.' },
   'single.name': {
     term: 'Name of a running call',
     text: 'Event and method, joined by a dot, or the name of the object.',

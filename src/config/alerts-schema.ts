@@ -15,8 +15,6 @@ export function parseHookUrl(written: string): Parsed<string> {
   return parsePlainUrl(written, /^https?:\/\/[^/\\@?#\s]+(?:[/?][^\\#\s]*)?$/i, HOOK_FORM);
 }
 
-export type MailServer = NonNullable<ReturnType<typeof parseMailServer>>;
-
 /** `host` is without the brackets of IPv6; `isTls`: TLS from the beginning. Undefined for another form. */
 export function parseMailServer(written: string) {
   const found = /^(smtps?):\/\/(\[[0-9a-f:.]+\]|[^/\\@?#\s:]+)(?::(\d{1,5}))?\/?$/i.exec(written);

@@ -4,6 +4,7 @@
  * the messages and, by `npm run generate`, config/schema.json, config/sidecar.yaml and the table of
  * docs/configuration.md come from it. docs/limits.md is written by hand; a test checks its defaults.
  */
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
 import { alerts, findAlertConflicts } from './alerts-schema.ts';
@@ -246,6 +247,7 @@ export function findConflicts(parsed: ParsedConfig): readonly key.Conflict[] {
     ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
     ...findAlertConflicts(parsed.alerts),
+    ...findFileConflicts(parsed),
     // A key that two users share would not show which of them sent it.
     ...findRepeated(
       'sessions.apiKeys',
@@ -274,6 +276,22 @@ function* findListenConflicts({ upstream, listen, monitor, forwarded }: ParsedCo
     const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
     const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
     yield { keys: ['forwarded.clientCertificate', 'listen.tls'], line };
+  }
+}
+
+/** Two parts that write one file would destroy each other's. */
+function* findFileConflicts({ state, history, accessLog, control }: ParsedConfig): Generator<key.Conflict> {
+  const files = { 'state.file': state.file, 'history.file': history.file, 'accessLog.file': accessLog.file };
+  const owners = new Map<string, string>();
+  for (const [name, file] of Object.entries({ ...files, 'control.socket': control.socket })) {
+    if (file === undefined) continue;
+    const owner = owners.get(resolve(file));
+    if (owner === undefined) owners.set(resolve(file), name);
+    else
+      yield {
+        keys: [owner, name],
+        line: `${name}: got ${JSON.stringify(file)}, as in ${owner}, expected another path`,
+      };
   }
 }
 

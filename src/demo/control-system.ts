@@ -88,9 +88,7 @@ export class SampleControlSystem {
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     const credentials = request.headers['x-api-key'] ?? request.headers.authorization;
     const bytes = await readBody(request);
-    if (!this.#accepted.has(String(credentials)) || !url.pathname.startsWith(PREFIX)) {
-      return send(response, NOT_FOUND);
-    }
+    if (!this.#accepted.has(String(credentials)) || !url.pathname.startsWith(PREFIX)) return send(response, NOT_FOUND);
     const segments = parseSegments(url.pathname.slice(PREFIX.length));
     if (segments?.[0] === 'd2' && segments[1] === 'sba') {
       const sba = this.#sbas.get(segments.slice(2).join('/'));

@@ -149,9 +149,9 @@ export class Monitor {
     await closed;
   }
 
-  #onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+  #onClientError(error: ClientError, socket: Socket): void {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#hits.hit('monitor.headTimeout');
-    endWith(socket, chooseClientProblem(error.code));
+    endWith(socket, chooseClientProblem(error));
   }
 
   /** For requests that the router cannot parse; it skips the hooks for them, so the guard runs here. */
@@ -195,15 +195,17 @@ function answerOddRequests(server: Server): void {
   server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
 }
 
-function chooseClientProblem(code: string | undefined): Problem {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Problem(408, 'The request did not arrive in time.');
-    default:
-      return new Problem(400, 'The request is not HTTP/1.1.');
-  }
+/** Of Node's `clientError`; `rawPacket` are the bytes that it could not read. */
+type ClientError = Error & { readonly code?: string; readonly rawPacket?: unknown };
+
+const ANY_METHOD = /^[\w!#$%&'*+.^`|~-]+ \S+ HTTP\/1\.[01]\r\n/;
+
+function chooseClientProblem({ code, rawPacket }: ClientError): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem(408, 'The request did not arrive in time.');
+  // Node does not know the method. Or it is another protocol.
+  const isMethod = code === 'HPE_INVALID_METHOD' && ANY_METHOD.test(String(rawPacket));
+  return isMethod ? methodNotAllowed() : new Problem(400, 'The request is not HTTP/1.1.');
 }
 
 /** Sends a problem on a socket that has no reply. */

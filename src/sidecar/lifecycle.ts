@@ -200,9 +200,7 @@ export class Lifecycle {
 
   async #until(thenNs: number, isOver: () => boolean): Promise<void> {
     const isTimeOver = () => this.#parts.clock.nowNs() >= Math.min(thenNs, this.#deadlineNs);
-    while (!isTimeOver() && !isOver()) {
-      await this.#parts.pause(POLL_MS);
-    }
+    while (!isTimeOver() && !isOver()) await this.#parts.pause(POLL_MS);
   }
 }
 

@@ -7,19 +7,6 @@
  * administrators and LocalSystem may read and write; all others, also of other machines over SMB, may only read, so that
  * they can send no request (CreateNamedPipe in Microsoft's documentation; not tried). libuv asks for the first instance of
  * the name: if another program has the name, listening fails and no file appears.
- *
- * | Request | Answer |
- * |---|---|
- * | `GET /health` | `{ status, isReady }` |
- * | `GET /report?users=true` | the report, while it is written; `users=false` leaves out user names and addresses |
- * | `GET /threads` | a thread dump of the server's JVM, as text |
- * | `GET /top` | the data of `top` |
- * | `GET /summary?seconds=604800` | a `Summary` of the history on disk |
- * | `GET /status`, `POST /note?text=...`, `/history/backup?file=...`, `/drain` | a `ControlStatus` |
- * | `POST /alerts/test` | what `Alerts.test` returns |
- * | `POST /alerts/silence?ms=7200000&text=...` | a `ControlStatus`; 0 ms end the silence |
- * | `POST /reload` | `{ status, reload }` |
- * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
  */
 import { once } from 'node:events';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
@@ -67,8 +54,7 @@ export async function openControlServer(
     // Also ends a connection whose client does not read its answer.
     connectionTimeout: answerTimeoutMs,
     http: {
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: requestTimeoutMs,
+      ...{ headersTimeout: requestTimeoutMs, connectionsCheckingInterval: requestTimeoutMs },
       requireHostHeader: false,
     },
     schemaController: NO_SCHEMAS,
@@ -182,6 +168,7 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   addCommand('/alerts/silence', ({ ms, text = '' }) => sidecar.alerts.silence(Number(ms), sanitizeText(text)));
   addCommand('/drain', () => target.drain());
   app.post('/reload', async () => ({ reload: await target.reload(), status: target.status() }));
+  // The body ends when the process does: so the client notices.
   app.post('/shutdown', async ({ raw }, reply) => {
     raw.socket.setTimeout(0);
     reply.hijack();

@@ -336,6 +336,10 @@ it.each([
   ['a head that is too large', `GET ${path} HTTP/1.1\r\n${HOST}X: ${'x'.repeat(17_000)}\r\n`, 431],
   ['bytes that are no request', '\x16\x03\x01 not http\r\n', 400],
   ['CONNECT', `CONNECT localhost:1 HTTP/1.1\r\n${HOST}`, 405],
+  ['a method that Node.js does not know', `FOO ${path} HTTP/1.1\r\n${HOST}`, 405],
+  ['a method in lower case', `get ${path} HTTP/1.1\r\n${HOST}`, 405],
+  ['a method that is no token', `G(T ${path} HTTP/1.1\r\n${HOST}`, 400],
+  ['another protocol', `FOO ${path} RTSP/1.0\r\n${HOST}`, 400],
 ])('the requested host %s', async (_what, head, status) => {
   const text = await exchange(open.port, `${head}\r\n`, '\r\n\r\n');
   expect(text.slice(0, 12)).toBe(`HTTP/1.1 ${status}`);

@@ -50,7 +50,7 @@ monitor: { ${tls}, auth: { tokensFile: ${none} } }
 jvm: { http: { kind: jolokia, url: 'https://127.0.0.1/', username: a, passwordFile: ${none}, caFile: ${none} } }
 otlp: { endpoint: 'https://127.0.0.1:4318', headersFile: ${none}, caFile: ${none} }
 state: { file: ${none} }
-accessLog: { file: ${none} }`,
+accessLog: { file: ${at('none', 'log')} }`,
   );
   expect(error).toBeInstanceOf(AggregateError);
   expect((error as AggregateError).errors.map(({ code, message }) => `${code} ${message}`)).toEqual([
