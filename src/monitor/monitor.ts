@@ -103,6 +103,8 @@ export class Monitor {
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
     this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, createNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
+    // Node would not answer a client that ends its side after its request, such as `nc -N`.
+    Object.assign(this.#server.server, { httpAllowHalfOpen: true });
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
     this.connections.attach(this.#server.server);

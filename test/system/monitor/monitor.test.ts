@@ -1,6 +1,6 @@
 /** What the monitoring port shows of real traffic. Roles, methods and fields: access-matrix.test.ts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, restCall, send } from '../../support/net.ts';
+import { type Answer, exchange, restCall, send } from '../../support/net.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
@@ -104,6 +104,14 @@ it('/metrics is text unless the reader asks for OpenMetrics by name', async () =
   const openMetrics = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
   expect(openMetrics.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
   expect(openMetrics.body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
+});
+
+it('clients that end their side after their requests get all answers, and then the end', async () => {
+  const paths = ['/metrics', `${BASE}/metrics/d2`, '/live', '/nowhere', '/livez'];
+  const requests = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  for (const request of requests) expect(await exchange(stand.monitorPort, request, undefined, true)).toMatch(/^HTTP/);
+  const both = await exchange(stand.monitorPort, requests.slice(2, 4).join(''), undefined, true);
+  expect(both.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404']);
 });
 
 it('the session list has the sessions of the users whose calls were accepted, oldest first', async () => {
