@@ -110,7 +110,12 @@ export function duration(
 ) {
   const { minMs = 1, maxMs = MAX_DURATION_MS } = limits;
   const zero = limits.zero === undefined ? '' : `0 (${limits.zero}) or `;
-  const error = `${zero}a time from ${encodeDuration(minMs)} to ${encodeDuration(maxMs)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
+  const examples = ['500ms', '30s', '5m', '1h', '90d'].filter((example) => {
+    const ms = parseDurationMs(example) ?? 0;
+    return ms >= minMs && ms <= maxMs;
+  });
+  const range = `${encodeDuration(minMs)} to ${encodeDuration(maxMs)}`;
+  const error = `${zero}a time from ${range}, such as ${examples.join(', ')} or a number of seconds`;
   const written = [z.number({ error }).nonnegative({ error }), z.string({ error }).regex(DURATION_PATTERN, { error })];
   return z
     .codec(z.union(written, { error }), milliseconds, {

@@ -66,6 +66,8 @@ const UNANSWERED = {
 export class BayeuxClients {
   readonly #byToken = new Map<string, BayeuxClient>();
   readonly #logins = new Map<Session, Login>();
+  /** Logins whose `goneSinceNs` must be found by a walk over their clients: once for many events. */
+  readonly #unsettled = new Set<Login>();
   readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
   #parts: BayeuxClientsParts;
 
@@ -108,8 +110,9 @@ export class BayeuxClients {
     client.session = session;
     this.#byToken.set(client.token, client);
     if (session !== undefined) {
-      this.login(session, hasCookie).clients.add(client);
-      this.#updateGone(client);
+      const login = this.login(session, hasCookie);
+      login.clients.add(client);
+      this.#unsettled.add(login);
     }
     return true;
   }
@@ -122,6 +125,7 @@ export class BayeuxClients {
     this.#logins.set(session, login);
     session.whenEnded(() => {
       this.#logins.delete(session);
+      this.#unsettled.delete(login);
       for (const client of login.clients) this.#remove(client, 'idle');
       login.clients.clear();
     });
@@ -131,23 +135,30 @@ export class BayeuxClients {
   connected(client: BayeuxClient): void {
     client.connections += 1;
     client.goneSinceNs = Number.POSITIVE_INFINITY;
-    this.#updateGone(client);
+    const login = this.#loginOf(client);
+    if (login !== undefined) this.#setGone(login, Number.POSITIVE_INFINITY);
   }
 
   disconnected(client: BayeuxClient, atNs: number): void {
     client.connections -= 1;
     if (client.connections > 0) return;
     client.goneSinceNs = atNs;
-    this.#updateGone(client);
+    const login = this.#loginOf(client);
+    if (login !== undefined) this.#unsettled.add(login);
   }
 
   /** The client has left, or the server no longer knows it. */
   end(client: BayeuxClient): void {
     if (!this.#remove(client, 'left')) return;
-    const login = client.session && this.#logins.get(client.session);
-    if (login === undefined || !login.clients.delete(client)) return;
-    if (login.clients.size === 0 && !login.hasCookie) this.#parts.application.sessions.end(login.session);
-    else this.#updateLogin(login);
+    const login = this.#loginOf(client);
+    if (login?.clients.has(client) !== true) return;
+    const isLast = login.clients.size === 1;
+    if (isLast && this.#unsettled.delete(login)) this.#settle(login);
+    login.clients.delete(client);
+    if (!isLast) this.#unsettled.add(login);
+    else if (!login.hasCookie) this.#parts.application.sessions.end(login.session);
+    // A login that was already gone keeps its earlier moment.
+    else if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#setGone(login, this.#parts.clock.nowNs());
   }
 
   /** Begins a monitoring of `name`, once for each `key`: the requested channel or name. */
@@ -206,6 +217,7 @@ export class BayeuxClients {
   save(session: Session): SavedFields | undefined {
     const login = this.#logins.get(session);
     if (login === undefined) return undefined;
+    if (this.#unsettled.delete(login)) this.#settle(login);
     const { hasCookie, goneSinceNs, clients } = login;
     return { hasCookie, goneSinceNs, clients: Array.from(clients, (client) => client.save()) };
   }
@@ -221,7 +233,7 @@ export class BayeuxClients {
     const login = this.login(session, saved.flag('hasCookie'));
     login.goneSinceNs = saved.momentIfAny('goneSinceNs');
     for (const client of saved.records('clients')) login.clients.add(this.loadClient(client, session));
-    if (login.clients.size > 0) this.#updateLogin(login);
+    if (login.clients.size > 0) this.#settle(login);
   }
 
   loadClient(saved: SavedRecord, session: Session | undefined): BayeuxClient {
@@ -251,6 +263,8 @@ export class BayeuxClients {
       if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
       if (nowNs - client.goneSinceNs >= goneNs) this.end(client);
     }
+    for (const login of this.#unsettled) this.#settle(login);
+    this.#unsettled.clear();
   }
 
   #sweepCalls(client: BayeuxClient, nowNs: number): void {
@@ -291,20 +305,20 @@ export class BayeuxClients {
     client.session?.statistics.object.unsubscribe(name);
   }
 
-  #updateGone(client: BayeuxClient): void {
-    const login = client.session && this.#logins.get(client.session);
-    if (login !== undefined) this.#updateLogin(login);
+  #loginOf({ session }: BayeuxClient): Login | undefined {
+    return session && this.#logins.get(session);
   }
 
-  #updateLogin(login: Login): void {
-    const { session, clients } = login;
-    if (clients.size > 0) {
-      login.goneSinceNs = Number.NEGATIVE_INFINITY;
-      for (const { goneSinceNs } of clients) login.goneSinceNs = Math.max(login.goneSinceNs, goneSinceNs);
-    }
-    // The last client has left. A login that was already gone keeps its earlier moment.
-    else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
-    this.#parts.application.sessions.gone(session, login.goneSinceNs);
+  /** The login has clients. */
+  #settle(login: Login): void {
+    let latestNs = Number.NEGATIVE_INFINITY;
+    for (const { goneSinceNs } of login.clients) latestNs = Math.max(latestNs, goneSinceNs);
+    this.#setGone(login, latestNs);
+  }
+
+  #setGone(login: Login, atNs: number): void {
+    login.goneSinceNs = atNs;
+    this.#parts.application.sessions.gone(login.session, atNs);
   }
 }
 

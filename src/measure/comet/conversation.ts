@@ -75,7 +75,7 @@ export class Conversation {
     }
     const client = this.#registration.clientOf(message, atNs);
     if (client === undefined) return;
-    this.#registration.current = client;
+    this.#registration.speaksAs(client);
     switch (message.channel) {
       case '/meta/connect':
         this.#onConnect(client, atNs);

@@ -17,6 +17,8 @@ export interface Speaker extends Pick<CallSource, 'traceparent'> {
 
 type Start = Pick<SessionStart, 'userName' | 'atNs' | 'creationNs' | 'isAdopted'>;
 
+/** Clients that one exchange or WebSocket can keep connected. */
+const MAX_CONNECTED = 100;
 /** Memory of a client that may be in no table. */
 const CLIENT_BYTES = 800;
 
@@ -31,6 +33,8 @@ export class Registration {
   statedByServer: StatedName | undefined;
   /** The client that messages without a `clientId` belong to. */
   current: BayeuxClient | undefined;
+  /** The first client that the messages name. */
+  #first: BayeuxClient | undefined;
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
@@ -48,6 +52,12 @@ export class Registration {
     return this.current?.token === token ? this.current : this.#application.clients.findOrCreate(token, atNs);
   }
 
+  /** The client has sent a message as `client`. */
+  speaksAs(client: BayeuxClient): void {
+    this.#first ??= client;
+    this.current = client;
+  }
+
   /** The server has accepted a handshake: begins the client, and a session unless its login has one. */
   handshaken(reply: BayeuxMessage & { readonly clientId: string }, handshake: Handshake, atNs: number): void {
     const { clients, credentials } = this.#application;
@@ -63,7 +73,8 @@ export class Registration {
 
   /**
    * The server knows this client. One that is new to us existed before the sidecar's start; it is adopted unless it has
-   * left. A client whose session ended by idleness returns with its user's next activity, not with a heartbeat.
+   * left. A client whose session ended by idleness returns with its user's next activity, not with a heartbeat. CometD
+   * takes the first client of a request for all its messages and does not look for the others, so only that is adopted.
    */
   confirm(client: BayeuxClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {
@@ -71,7 +82,7 @@ export class Registration {
       return;
     }
     const ending = this.#application.clients.endingOf(client.token);
-    if (ending === 'left' || (ending === 'idle' && by === 'heartbeat')) return;
+    if (ending === 'left' || (ending === 'idle' && by === 'heartbeat') || client !== this.#first) return;
     this.#application.metrics.counts.adopted += 1;
     this.#know(client, this.#sessionOf(client, { userName: null, atNs, creationNs: 0, isAdopted: true }));
   }
@@ -109,7 +120,8 @@ export class Registration {
   #connect(client: BayeuxClient): void {
     if (this.#connected.has(client)) return;
     // One client is as many as a browser has on a connection. A body may name thousands.
-    if (this.#connected.size > 0 && !this.#application.memory.take('names', CLIENT_BYTES)) {
+    const isFull = this.#connected.size >= MAX_CONNECTED;
+    if (isFull || (this.#connected.size > 0 && !this.#application.memory.take('names', CLIENT_BYTES))) {
       this.#application.metrics.untracked.clients += 1;
       return;
     }

@@ -1,4 +1,5 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { CANCELLED } from '../../../../src/proxy/exchange/exchange.ts';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../support/measure/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
@@ -194,6 +195,41 @@ it('a client that was there before the sidecar is none when the server does not 
   const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
   traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
   expect(traffic.gauges()).toEqual(NOTHING);
+});
+
+it.each(['known', 'there before'])('the first client of a request, %s, brings no others that it names', (which) => {
+  if (which === 'known') traffic.handshake('a', { cookie: 'one' });
+  const named = ['a', 'invented-1', 'invented-2'];
+  const asked = named.flatMap((clientId, n) => [
+    { channel: '/meta/subscribe', id: `s${n}`, clientId, subscription: `${OBJECT}.${n}` },
+    { channel: '/chat', id: `p${n}`, clientId, data: {} },
+    { channel: '/meta/connect', id: `c${n}`, clientId },
+  ]);
+  // The server takes the first for all of them, and its answers name none.
+  const replies = asked.map(({ channel, id }) => ({ channel, id, successful: true }));
+  traffic.post(asked, replies, { cookie: 'one' });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+  expect(traffic.numbers.counts.adopted).toBe(which === 'known' ? 0 : 1);
+});
+
+it.each([{ cookie: 'one' }, {}])('many clients of one login cost one walk over them for each sweep: %j', (sender) => {
+  const CLIENTS = 2_000;
+  const walks = vi.spyOn(Set.prototype, Symbol.iterator);
+  const count = () => walks.mock.contexts.filter((set) => (set as Set<unknown>).size > CLIENTS / 4).length;
+  const each = Array.from({ length: CLIENTS }, (_, n) => `c${n}`);
+  const held = each.map((clientId) => {
+    traffic.handshake(clientId, sender);
+    return traffic.hold(clientId, sender);
+  });
+  traffic.sweepAfter(1);
+  for (const exchange of held) traffic.endPost(exchange, { ending: CANCELLED });
+  traffic.sweepAfter(1);
+  expect(count()).toBeLessThanOrEqual(2);
+  traffic.sweepAfter(GONE_MS);
+  expect(count()).toBeLessThanOrEqual(3);
+  walks.mockRestore();
+  expect(traffic.gauges()).toEqual(NOTHING);
+  expect(traffic.sessions()).toEqual([]);
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {
