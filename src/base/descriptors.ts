@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { opendir, stat } from 'node:fs/promises';
+import { attempt } from './attempt.ts';
 import { platform } from './platform/platform.ts';
 
 /** Names per read of the folder: ten thousand at once would block the event loop. */
@@ -22,11 +23,8 @@ export async function countDescriptors(folder: string): Promise<number | undefin
 
 /** How many descriptors the process with that file may open, e.g. `/proc/812/limits`; undefined if unknown. */
 export function readMaxDescriptors(file = `${platform.procPath}/self/limits`): number | undefined {
-  try {
-    const line = /^Max open files\s+(\d+)/m.exec(readFileSync(file, 'utf8'));
-    return line === null ? undefined : Number(line[1]);
-  } catch {
-    // Not Linux, no /proc, or no permission.
-    return undefined;
-  }
+  // Not Linux, no /proc, or no permission.
+  const limits = attempt(() => readFileSync(file, 'utf8')) ?? '';
+  const [, max] = /^Max open files\s+(\d+)/m.exec(limits) ?? [];
+  return max === undefined ? undefined : Number(max);
 }

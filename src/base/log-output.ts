@@ -2,8 +2,9 @@
  * Writes log lines without ever blocking: an unread pipe, a full disk or a stopped terminal must not hold up traffic.
  * Lines that cannot be written are dropped and counted.
  */
-import { constants, fstatSync, openSync, type Stats, writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { attempt } from './attempt.ts';
 import { platform } from './platform/platform.ts';
 
 /**
@@ -66,12 +67,8 @@ export class LogOutput {
 }
 
 function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome): Sink {
-  let stats: Stats | undefined;
-  try {
-    stats = fstatSync(fd);
-  } catch {
-    // Closed: each write will fail, and be counted.
-  }
+  // Undefined if it is closed: each write will fail, and be counted.
+  const stats = attempt(() => fstatSync(fd));
   // Node's streams write to pipes and sockets (journald's) without blocking, but block on files and terminals.
   if (stats?.isFIFO() === true || stats?.isSocket() === true) return createStreamSink(stream(), onOutcome);
   return createDirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
@@ -79,12 +76,9 @@ function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome
 
 /** Opens the same device again, with O_NONBLOCK: other processes, e.g. a shell, share the existing opening. */
 function withoutWaiting(fd: number): number {
-  try {
-    return openSync(`${platform.procPath}/self/fd/${fd}`, constants.O_WRONLY | platform.noWaitFlags);
-  } catch {
-    // No /proc, or the device belongs to another user. A stopped terminal can then block the process.
-    return fd;
-  }
+  const flags = constants.O_WRONLY | platform.noWaitFlags;
+  // Without /proc, or if the device belongs to another user, a stopped terminal can block the process.
+  return attempt(() => openSync(`${platform.procPath}/self/fd/${fd}`, flags)) ?? fd;
 }
 
 function createStreamSink(stream: OutputStream, onOutcome: OnOutcome): Sink {

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { getAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
+import { attempt } from './attempt.ts';
 
 /** Upper bound on the folders between package.json and this file, bundled or not. */
 const MAX_DEPTH = 4;
@@ -24,15 +25,8 @@ export async function loadProgramFile(name: string): Promise<Buffer> {
 function locate(name: string): string {
   for (let depth = 1; depth <= MAX_DEPTH; depth += 1) {
     const folder = new URL('../'.repeat(depth), import.meta.url);
-    if (isOurs(new URL('package.json', folder))) return fileURLToPath(new URL(name, folder));
+    const manifest = attempt(() => JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')));
+    if (manifest?.name === 'd2-sidecar') return fileURLToPath(new URL(name, folder));
   }
   throw new Error('the package.json of d2-sidecar is missing');
-}
-
-function isOurs(manifest: URL): boolean {
-  try {
-    return (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown }).name === 'd2-sidecar';
-  } catch {
-    return false;
-  }
 }

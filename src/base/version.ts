@@ -1,13 +1,10 @@
+import { attempt } from './attempt.ts';
 import { BUILD } from './build.ts';
 import { info, type MetricDescription } from './metric-description.ts';
 import { readProgramFile } from './program-files.ts';
 
 export function readVersion(): string {
-  try {
-    return (JSON.parse(readProgramFile('package.json').toString()) as { version: string }).version;
-  } catch {
-    return 'unknown';
-  }
+  return attempt(() => JSON.parse(readProgramFile('package.json').toString()).version as string) ?? 'unknown';
 }
 
 export function describeVersion(): string {

@@ -4,6 +4,7 @@
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
+import { attempt } from '../base/attempt.ts';
 import { ConfigError } from '../base/errors.ts';
 import { platform } from '../base/platform/platform.ts';
 import type { GivenSocket, HostPort } from '../config/host-port.ts';
@@ -42,31 +43,17 @@ export function takeGivenSockets(
 }
 
 function addressOf(fd: number): HostPort {
-  const inode = inodeOf(fd);
+  const target = attempt(() => readlinkSync(`${platform.procPath}/self/fd/${fd}`)) ?? '';
+  const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
   for (const table of inode === undefined ? [] : TABLES) {
-    for (const line of read(table).split('\n').slice(1)) {
+    const lines = attempt(() => readFileSync(table, 'latin1').split('\n').slice(1)) ?? [];
+    for (const line of lines) {
       // E.g. `0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 41235 …` (proc_net_tcp.rst).
       const [, local = '', , state, , , , , , found] = line.trim().split(/\s+/);
       if (found === inode && state === LISTENING) return parseAddress(local);
     }
   }
   throw new ConfigError(`LISTEN_FDS: descriptor ${fd} is no listening TCP socket`);
-}
-
-function inodeOf(fd: number): string | undefined {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${platform.procPath}/self/fd/${fd}`))?.[1];
-  } catch {
-    return undefined;
-  }
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }
 
 /** `0100007F:1F90` is 127.0.0.1:8080: each word of 32 bits is in the byte order of the machine, here little-endian. */

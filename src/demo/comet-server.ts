@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { attempt } from '../base/attempt.ts';
 import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS } from './plant.ts';
 
@@ -196,9 +197,5 @@ export class SampleComet {
 
 /** Empty if it is not JSON: the demo serves its own users only. */
 function parseMessages(json: string): readonly CometMessage[] {
-  try {
-    return [JSON.parse(json) as CometMessage | CometMessage[]].flat();
-  } catch {
-    return [];
-  }
+  return attempt(() => [JSON.parse(json) as CometMessage | CometMessage[]].flat()) ?? [];
 }

@@ -15,6 +15,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { attempt } from '../base/attempt.ts';
 import { COMET_PATH } from './comet-message.ts';
 import { LOGIN_PATH, SampleComet } from './comet-server.ts';
 import {
@@ -89,7 +90,8 @@ export class SampleControlSystem {
     const credentials = request.headers['x-api-key'] ?? request.headers.authorization;
     const bytes = await readBody(request);
     if (!this.#accepted.has(String(credentials)) || !url.pathname.startsWith(PREFIX)) return send(response, NOT_FOUND);
-    const segments = parseSegments(url.pathname.slice(PREFIX.length));
+    // Undefined for %-sequences that are not UTF-8: no name of this system has any.
+    const segments = attempt(() => url.pathname.slice(PREFIX.length).split('/').map(decodeURIComponent));
     if (segments?.[0] === 'd2' && segments[1] === 'sba') {
       const sba = this.#sbas.get(segments.slice(2).join('/'));
       if (sba === undefined || sba.method !== request.method) return send(response, NOT_FOUND);
@@ -154,15 +156,6 @@ function isBelow(url: string | undefined, path: string): boolean {
 function* octets(bytes: number): Generator<Buffer> {
   const chunk = Buffer.alloc(CHUNK_BYTES, 0xd2);
   for (let left = bytes; left > 0; left -= CHUNK_BYTES) yield left < CHUNK_BYTES ? chunk.subarray(0, left) : chunk;
-}
-
-function parseSegments(path: string): readonly string[] | undefined {
-  try {
-    return path.split('/').map(decodeURIComponent);
-  } catch {
-    // decodeURIComponent throws a URIError for %-sequences that are not UTF-8; no name of this system has any.
-    return undefined;
-  }
 }
 
 async function readBody(request: IncomingMessage): Promise<number> {

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import v8 from 'node:v8';
+import { attempt } from '../base/attempt.ts';
 import { type Clock, MS_PER_S, NS_PER_MS } from '../base/clock.ts';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';
 import { counter, gauge, histogram, type MetricDescription } from '../base/metric-description.ts';
@@ -20,7 +21,7 @@ export async function readProcess() {
   const heap = v8.getHeapStatistics();
   return {
     cpuSeconds: (user + system) / US_PER_S,
-    residentBytes: readResidentBytes(),
+    residentBytes: attempt(() => process.memoryUsage.rss()),
     heapUsedBytes: heap.used_heap_size,
     heapTotalBytes: heap.total_heap_size,
     externalBytes: heap.external_memory,
@@ -31,14 +32,6 @@ export async function readProcess() {
     /** Time in which the event loop was busy. */
     loopActiveSeconds: performance.eventLoopUtilization().active / MS_PER_S,
   };
-}
-
-function readResidentBytes(): number | undefined {
-  try {
-    return process.memoryUsage.rss();
-  } catch {
-    return undefined;
-  }
 }
 
 /** Named as in the Prometheus client libraries, where those have the metric. */

@@ -1,6 +1,7 @@
 /** Finds the sidecar that a command is for: the installed service's, then those of this user, for root of all users. */
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { attempt } from '../../base/attempt.ts';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { requestStatus } from './control-client.ts';
@@ -40,8 +41,10 @@ export async function findSidecar(
     const wanted = defaultSocketPath(pid, folder);
     if (own.includes(wanted) && (await isListening(wanted))) return wanted;
   }
-  const foreign = [...(isSocket(service) ? [service] : []), ...others.flatMap((other) => listForeign(other))];
-  const live = [...(await queryForeign(foreign)), ...(await queryAll(own))];
+  // Without those of a folder that disappears meanwhile.
+  const foreign = others.flatMap((other) => attempt(() => readSockets(other).slice(-MAX_FOREIGN)) ?? []);
+  const installed = isSocket(service) ? [service] : [];
+  const live = [...(await queryForeign([...installed, ...foreign])), ...(await queryAll(own))];
   const looked = `looked in ${[path.dirname(service), folder, ...others].join(', ')}`;
   if (pid !== undefined) {
     const found = live.find(({ status }) => status.pid === pid);
@@ -59,15 +62,6 @@ export async function findSidecar(
   throw new ConfigError([`${live.length} sidecars are running, expected --pid to choose one:`, ...list].join('\n'));
 }
 
-/** Without those of a folder that disappears meanwhile. */
-function listForeign(folder: string): readonly string[] {
-  try {
-    return readSockets(folder).slice(-MAX_FOREIGN);
-  } catch {
-    return [];
-  }
-}
-
 /** Paths of sockets in the folder, by process id. */
 function readSockets(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => /^\d+\.sock$/.test(name));
@@ -78,11 +72,7 @@ function readSockets(folder: string): readonly string[] {
 
 /** False also where this user may not look. */
 function isSocket(file: string): boolean {
-  try {
-    return platform.isPipe(file) || platform.isControlFile(lstatSync(file));
-  } catch {
-    return false;
-  }
+  return platform.isPipe(file) || attempt(() => platform.isControlFile(lstatSync(file))) === true;
 }
 
 async function query(path: string) {

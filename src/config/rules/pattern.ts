@@ -3,6 +3,7 @@
  * `{event}.{method}`. The schema of a rule compiles it to check it, and the classifier uses the compiled form. This
  * folder must not know how requests and messages are read.
  */
+import { attempt } from '../../base/attempt.ts';
 import { ConfigError } from '../../base/errors.ts';
 
 /** An unusable rule: the path of its wrong key, and what was expected there. */
@@ -92,12 +93,7 @@ export function parseName<Part>(
 
 /** Percent-decodes a text; one that cannot be decoded stays as written, since a percent sign may be part of a name. */
 export function decodeText(text: string): string {
-  if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return attempt(() => decodeURIComponent(text)) ?? text;
 }
 
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;

@@ -1,5 +1,6 @@
 /** Finds the JVMs that have a counters file, each with its process if that is visible. */
 import { userInfo } from 'node:os';
+import { attempt } from '../../base/attempt.ts';
 import type { Counters } from './counters.ts';
 import { decideLiveness, findLockHolders, type Liveness, type LivenessEvidence } from './liveness.ts';
 import {
@@ -175,7 +176,8 @@ const FOLDER_PART = /^[^/\0]{1,255}$/;
 export function findKnownUsers({ procPath, user }: Surroundings, uids: ReadonlySet<number>, pid?: number): string[] {
   const names = new Set<string>();
   if (user !== undefined) names.add(user);
-  const own = ownUser();
+  // Undefined for a user id without a name.
+  const own = attempt(() => userInfo());
   if (own !== undefined && uids.has(own.uid)) names.add(own.username);
   for (const process of pid === undefined ? ['self'] : ['self', pid]) {
     for (const line of (readSmall(`${procPath}/${process}/root/etc/passwd`) ?? '').split('\n')) {
@@ -184,13 +186,4 @@ export function findKnownUsers({ procPath, user }: Surroundings, uids: ReadonlyS
     }
   }
   return [...names].filter((name) => FOLDER_PART.test(name)).slice(0, MAX_USERS);
-}
-
-/** Undefined for a user id without a name. */
-function ownUser(): { readonly uid: number; readonly username: string } | undefined {
-  try {
-    return userInfo();
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { attempt } from '../../base/attempt.ts';
 import { platform } from '../../base/platform/platform.ts';
 import { describeFileError } from '../../base/trusted-file.ts';
 import { type Counters, decodeCounters } from './counters.ts';
@@ -148,16 +149,8 @@ function classifyFailure(cause: unknown, path: string): Unread {
   const code = describeFileError(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
   if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };
-  if (code === 'EACCES' || code === 'EPERM') return { kind: 'denied', uid: ownerOf(path) };
+  if (code === 'EACCES' || code === 'EPERM') return { kind: 'denied', uid: attempt(() => lstatSync(path).uid) };
   return { kind: 'refused', reason: `it cannot be read (${code})` };
-}
-
-function ownerOf(path: string): number | undefined {
-  try {
-    return lstatSync(path).uid;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -5,6 +5,7 @@
 import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { attempt } from '../../base/attempt.ts';
 import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
 export type ProcessInfo = NonNullable<ReturnType<typeof readProcess>>;
@@ -117,7 +118,7 @@ export async function findHolders(
     for (const fd of await readdir(directory).catch(() => [])) {
       looked += 1;
       await pause(looked, signal, LINKS_PER_TURN);
-      const target = readLink(`${directory}/${fd}`);
+      const target = attempt(() => readlinkSync(`${directory}/${fd}`));
       if (target === undefined || !target.startsWith('socket:[') || !socketInodes.has(target.slice(8, -1))) continue;
       holders.push(candidate);
       break;
@@ -130,7 +131,7 @@ export async function findHolders(
 
 /** E.g. `mnt:[4026531841]`; undefined if we may not read it. */
 export function mountNamespaceOf(procPath: string, pid: number | 'self'): string | undefined {
-  return readLink(`${procPath}/${pid}/ns/mnt`);
+  return attempt(() => readlinkSync(`${procPath}/${pid}/ns/mnt`));
 }
 
 /** Whether the process has the file mapped, e.g. `hsperfdata_tomcat/812`; undefined if we may not read its mappings. */
@@ -159,14 +160,6 @@ export async function pause(index: number, signal: AbortSignal, every = PROCESSE
   if (index % every !== every - 1) return;
   await nextTurn();
   signal.throwIfAborted();
-}
-
-function readLink(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A small file of /proc, up to `MAX_SMALL_BYTES`. Never blocks, even if a container has put a FIFO there. */

@@ -1,4 +1,5 @@
 /** Reads fields of a server's JSON without trusting its shape, and without recursion: a missing field is undefined. */
+import { attempt } from '../../base/attempt.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 
 /** The server sent something that cannot be used. */
@@ -18,11 +19,7 @@ export function parseJson(text: string, what: string): unknown {
 
 /** For an answer with optional values: undefined if it is missing or cannot be read. */
 export function parseOptionalJson(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : attempt(() => JSON.parse(text));
 }
 
 /** Undefined if a field is missing or its parent is not an object. */

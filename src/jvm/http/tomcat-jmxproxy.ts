@@ -2,6 +2,7 @@
  * Tomcat's JMXProxyServlet (`/manager/jmxproxy`), role manager-jmx: reads the four kinds of MXBeans in one request, and
  * threads, processor time, descriptors and connectors in further ones.
  */
+import { attempt } from '../../base/attempt.ts';
 import { type JvmReading, JvmSourceError } from '../jvm-source.ts';
 import { adviceForManager } from './http-errors.ts';
 import type { HttpKind } from './http-source.ts';
@@ -49,11 +50,7 @@ export function parseJmxProxy(text: string, further: readonly (string | undefine
 /** Empty for an unreadable answer: these values are optional. */
 function parseOptionalBeans(text: string | undefined): readonly Bean[] {
   if (text === undefined || !text.startsWith('OK - ')) return [];
-  try {
-    return [...parseBeans(text)].slice(0, MAX_BEANS);
-  } catch {
-    return [];
-  }
+  return attempt(() => [...parseBeans(text)].slice(0, MAX_BEANS)) ?? [];
 }
 
 function refuseFailure(text: string): void {

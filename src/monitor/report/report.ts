@@ -208,9 +208,5 @@ async function readCgroup(): Promise<Record<string, string>> {
 }
 
 async function readText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return await readFile(file, 'utf8').catch(() => undefined);
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
+import { attempt } from '../../base/attempt.ts';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { platform } from '../../base/platform/platform.ts';
 import type { RelayConnection } from '../relay/relay-connection.ts';
@@ -179,11 +180,7 @@ function readRows(table: string, port: number) {
 }
 
 function read(file: string): string {
-  try {
-    return readFileSync(`${platform.procPath}/net/${file}`, 'latin1');
-  } catch {
-    return '';
-  }
+  return attempt(() => readFileSync(`${platform.procPath}/net/${file}`, 'latin1')) ?? '';
 }
 
 export type ClosableConnection = Pick<RelayConnection, 'isIdle' | 'bytesRead' | 'closeIfIdle'>;
