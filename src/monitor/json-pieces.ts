@@ -3,7 +3,7 @@
 export type Pieces = Iterable<string>;
 
 /** An array; each element is a JSON text, or the pieces of one. */
-export function* jsonArray(elements: Iterable<string | Pieces>): Generator<string, void, undefined> {
+export function* jsonArray(elements: Iterable<string | Pieces>): Pieces {
   let before = '[';
   for (const element of elements) {
     if (typeof element === 'string') yield before + element;
@@ -16,10 +16,7 @@ export function* jsonArray(elements: Iterable<string | Pieces>): Generator<strin
   yield before === '[' ? '[]' : ']';
 }
 
-/** An object from its names and the pieces of their values. */
-export function* jsonObject(
-  members: Iterable<readonly [name: string, value: Pieces]>,
-): Generator<string, void, undefined> {
+export function* jsonObject(members: Iterable<readonly [name: string, value: Pieces]>): Pieces {
   let before = '{';
   for (const [name, value] of members) {
     yield `${before}${JSON.stringify(name)}:`;
@@ -30,14 +27,14 @@ export function* jsonObject(
 }
 
 /** `head`, which is not empty, with one more member at its end. */
-export function* jsonWithMember(head: object, name: string, value: Pieces): Generator<string, void, undefined> {
+export function* jsonWithMember(head: object, name: string, value: Pieces): Pieces {
   yield `${JSON.stringify(head).slice(0, -1)},"${name}":`;
   yield* value;
   yield '}';
 }
 
 /** An array with one piece for each entry, as `JSON.stringify` writes it; `pretty` indents by 2. */
-export function* renderList(entries: Iterable<object>, pretty: boolean): Generator<string, void, undefined> {
+export function* renderList(entries: Iterable<object>, pretty: boolean): Pieces {
   let before = '[';
   for (const entry of entries) {
     // Replacing line feeds is safe, since JSON escapes those within strings.

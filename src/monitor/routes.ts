@@ -90,7 +90,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   const windowSeconds = String(options.windowMs / 1000);
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
-  addLiveRoutes(server, monitored, monitored.live, share);
+  addLiveRoutes(server, monitored, share);
   const fewer = new FewerSeries(options.prometheus);
   for (const { name: application, statistics } of monitored.applications) {
     for (const kind of ['rpc', 'sba'] as const)

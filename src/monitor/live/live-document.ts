@@ -13,7 +13,7 @@ import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdicts
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
-import { jsonArray, jsonWithMember } from '../json-pieces.ts';
+import { jsonArray, jsonWithMember, type Pieces } from '../json-pieces.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 
 interface LiveRequest {
@@ -28,16 +28,12 @@ export type LiveApplication = ReturnType<typeof selectApplication> & {
   readonly history: { readonly stepSeconds: number; readonly points: readonly ReturnType<typeof selectPoint>[] };
 };
 
-export function* renderLive(
-  monitored: Monitored,
-  live: MonitoredLive,
-  request: LiveRequest,
-): Generator<string, void, undefined> {
-  const applications = monitored.applications.map((one) => renderApplication(one, monitored, live, request));
-  yield* jsonWithMember(selectHead(monitored, live, request.role), 'applications', jsonArray(applications));
+export function* renderLive(monitored: Monitored, request: LiveRequest): Pieces {
+  const applications = monitored.applications.map((one) => renderApplication(one, monitored, request));
+  yield* jsonWithMember(selectHead(monitored, request.role), 'applications', jsonArray(applications));
 }
 
-function selectHead({ sidecar, jvm }: Monitored, live: MonitoredLive, role: Role) {
+function selectHead({ sidecar, jvm, live }: Monitored, role: Role) {
   const { history } = live;
   const { state, leftMs } = sidecar.lifecycle;
   const recent = history.recentCounts();
@@ -73,15 +69,10 @@ function selectHead({ sidecar, jvm }: Monitored, live: MonitoredLive, role: Role
   };
 }
 
-function* renderApplication(
-  application: MonitoredApplication,
-  monitored: Monitored,
-  live: MonitoredLive,
-  { role, since }: LiveRequest,
-): Generator<string, void, undefined> {
-  const points = jsonArray(pointTexts(live, application.name, since));
+function* renderApplication(application: MonitoredApplication, monitored: Monitored, request: LiveRequest): Pieces {
+  const points = jsonArray(pointTexts(monitored.live, application.name, request.since));
   const history = jsonWithMember({ stepSeconds: STEP_SECONDS }, 'points', points);
-  yield* jsonWithMember(selectApplication(application, monitored, role), 'history', history);
+  yield* jsonWithMember(selectApplication(application, monitored, request.role), 'history', history);
 }
 
 function selectApplication({ name, sessions }: MonitoredApplication, { verdicts, sidecar }: Monitored, role: Role) {
@@ -263,13 +254,13 @@ const MAX_RUNNING = 200;
 const MAX_SLOWEST = 100;
 
 /** One line of JSON with its line feed. */
-export function renderTop(monitored: Required<Monitored>): string {
+export function renderTop(monitored: Monitored): string {
   const calls = {
     calls: monitored.applications.map(({ name, running, slowest }) => ({
       ...{ name, total: running.size, running: running.oldest(MAX_RUNNING) },
       slowest: slowest.slowest().slice(0, MAX_SLOWEST),
     })),
   };
-  const page = renderLive(monitored, monitored.live, { role: 'sessions', since: 0 });
+  const page = renderLive(monitored, { role: 'sessions', since: 0 });
   return `${[...jsonWithMember(calls, 'live', page)].join('')}\n`;
 }

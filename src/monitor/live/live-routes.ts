@@ -2,14 +2,9 @@
  * The data of the live page. Its form follows the page and may change, so nothing else should read it
  * (docs/live-page.md). This folder serves the page and its data; it must not change the rest of the program.
  *
- * | Path | Role | Answer |
- * |---|---|---|
- * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives only later steps |
- * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | one row per name |
- * | `/live/<application>/sessions` | `sessions` | one row per session |
- * | `/live/<application>/unclassified` | `sessions` | one row per path, of all applications |
- * | `/live/<application>/rpc/<name>`, `sba`, `objects` | `metrics` | its minutes; with `sessions` also its callers and calls |
- * | `/live/<application>/sessions/<id>` | `sessions` | its calls |
+ * `/live` has conditions, the last hour in steps, and marks; `?since=<seq>` gives only later steps. A table has one row
+ * per name, session, or unclassified path of all applications. A name has its minutes, and for the role `sessions` also
+ * its callers and calls; a session has its calls.
  */
 import { pipeline } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
@@ -19,7 +14,7 @@ import { sanitizeText } from '../../base/shown-text.ts';
 import type { Role } from '../access/reader.ts';
 import { NUMBERS } from '../guard.ts';
 import type { LoopShare } from '../loop-share.ts';
-import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
+import type { Monitored, MonitoredApplication } from '../monitored.ts';
 import { negotiateCoding } from '../negotiate.ts';
 import { SlicedAnswer, sendPieces } from '../send.ts';
 import { renderLive } from './live-document.ts';
@@ -28,18 +23,13 @@ import { readCalls, readObjects, readSessions, renderName, renderSession, render
 /** Path segment of the application without a name. */
 const ROOT = '-';
 
-export function addLiveRoutes(
-  server: FastifyInstance,
-  monitored: Monitored,
-  live: MonitoredLive,
-  share: LoopShare,
-): void {
-  const { applications } = monitored;
+export function addLiveRoutes(server: FastifyInstance, monitored: Monitored, share: LoopShare): void {
+  const { applications, live } = monitored;
   server.get('/live', { ...NUMBERS, onSend: compress }, (request, reply) => {
     const role = request.reader?.role ?? 'metrics';
     const since = parseSince(request.query as Query);
-    if (request.method === 'GET') probeInDoubt(monitored, live);
-    return sendPieces(request, reply, renderLive(monitored, live, { role, since }), share);
+    if (request.method === 'GET') probeInDoubt(monitored);
+    return sendPieces(request, reply, renderLive(monitored, { role, since }), share);
   });
   const addTable = (table: string, access: Role, read: (application: MonitoredApplication) => Iterable<object>) =>
     server.get(`/live/:application/${table}`, { config: { access }, onSend: compress }, (request, reply) =>
@@ -84,7 +74,7 @@ function parseSince({ since = '0' }: Query): number {
 }
 
 /** Without traffic nothing else notices that the upstream is back, so opening the page triggers a probe. */
-function probeInDoubt({ sidecar }: Monitored, live: MonitoredLive): void {
+function probeInDoubt({ sidecar, live }: Monitored): void {
   if (sidecar.upstream.reachability.kind !== 'reachable') void live.probe();
 }
 

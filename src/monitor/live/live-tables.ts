@@ -71,7 +71,7 @@ export function* readSessions(sessions: Iterable<LiveSession>) {
 }
 
 /** All rows must have the same keys in the same order. */
-export function* renderTable(rows: Iterable<object>): Generator<string, void, undefined> {
+export function* renderTable(rows: Iterable<object>): Pieces {
   let before = '';
   for (const row of rows) {
     yield before === '' ? `{"columns":${JSON.stringify(Object.keys(row))},"rows":[` : before;

@@ -12,6 +12,7 @@ import type {
   Sample,
   Summary,
 } from '../../base/metric-description.ts';
+import type { Pieces } from '../json-pieces.ts';
 import type { SlicedTable } from './fewer-series.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
@@ -20,10 +21,7 @@ export type ExpositionFormat = 'text' | 'openmetrics';
  * The document in pieces of one sample. Each sample is read when its piece is taken, so the numbers of a document may
  * differ in time. A histogram and its buckets are read at the same moment.
  */
-export function* renderTables(
-  tables: Iterable<SlicedTable>,
-  format: ExpositionFormat,
-): Generator<string, void, undefined> {
+export function* renderTables(tables: Iterable<SlicedTable>, format: ExpositionFormat): Pieces {
   for (const table of tables) {
     let head = headOf(table, format);
     for (const sample of table.samples()) {
