@@ -1,5 +1,6 @@
 /** What outlives a restart, in a file of JSON: open episodes, messages that wait, the silence. */
 import { z } from 'zod';
+import { isErrno } from '../../base/errors.ts';
 import { readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
 import { ALERT_SUBJECTS } from './message.ts';
@@ -37,14 +38,11 @@ export type SavedEpisode = z.infer<typeof EPISODE>;
 
 /** Undefined without a file. Rejects for one that cannot be read, or is of another program or version. */
 export async function readAlertsFile(file: string): Promise<SavedAlerts | undefined> {
-  let bytes: Buffer;
-  try {
-    bytes = await readRegularFile(file, MAX_BYTES);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
-  }
-  return SAVED.parse(JSON.parse(bytes.toString('utf8')));
+  });
+  return bytes && SAVED.parse(JSON.parse(bytes.toString('utf8')));
 }
 
 /** After a crash the old or the new content is there. */

@@ -29,14 +29,11 @@ export interface EpisodeTexts {
 
 interface Episode extends SavedEpisode {
   readonly seenNs: number;
-  text: string;
   /** It has held for `BEGIN_NS`. */
   isBegun: boolean;
-  isTold: boolean;
   /** It was not seen yet by this process. */
   isRestored?: boolean;
   goneNs?: number | undefined;
-  untilEpochMs?: number | undefined;
 }
 
 export class Episodes {

@@ -13,15 +13,11 @@ export type NameKind = 'rpc' | 'sba' | 'object';
 export type MinuteSources = Pick<Statistics, NameKind>;
 
 /** One name in one minute. Durations are in seconds, null without an answered call. */
-export interface NameMinute {
+export interface NameMinute extends Omit<MinuteReading, 'maxNs' | 'buckets'> {
   /** End of the minute, in milliseconds since 1970. */
   readonly epochMs: number;
   /** Longer than 60 if the process was blocked. */
   readonly seconds: number;
-  readonly ok: number;
-  readonly clientErrors: number;
-  readonly errors: number;
-  readonly late: number;
   /** Of objects: received values. */
   readonly values: number;
   readonly p50: number | null;
