@@ -33,7 +33,6 @@ class Calls {
   count = 0;
   errors = 0;
   #maxNs = 0;
-  /** By bucket. */
   readonly #counts = new Uint32Array(MAX_BUCKETS);
 
   add({ count, errors, max, buckets }: SqlRow): void {

@@ -81,7 +81,6 @@ async function* tryUpstream(config: Config, clock: Clock): AsyncGenerator<string
   socket.destroy();
 }
 
-/** Opens a connection, with TLS if it is configured. */
 async function open({ upstream }: Config, clock: Clock): Promise<net.Socket> {
   const { host, port, tls, connectTimeoutMs } = upstream;
   const dialOptions = new SharedLookup(clock).dialOptions(connectTimeoutMs);

@@ -19,7 +19,6 @@ interface LearnParts {
   readonly clock: Clock;
   readonly signals: SignalSource;
   readonly output: Output;
-  /** Creates a sidecar that reports to `survey`. */
   readonly createSidecar: (survey: Survey) => Promise<Servable>;
 }
 

@@ -156,7 +156,6 @@ async function readGroup(path: string, readFile: NonNullable<ConfigSources['read
   return value;
 }
 
-/** A copy of `value` without the values at `paths`. */
 function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return undefined;
   const below = (step: PropertyKey) => paths.filter((path) => path[0] === step).map((path) => path.slice(1));

@@ -1,13 +1,7 @@
 /**
  * A sample application server of a control system, for the demo and for tests. To a proxy it looks like the real REST
- * API. It keeps nothing and knows nothing of the sidecar.
- *
- *   POST d2/rpc/[java/|japi/][interface/]...   answers a JSON object after the call's time, or 500, or 404 (unknown)
- *   GET  d2/sba/<event>/<method>?param=<bytes>   octets        POST d2/sba/<event>/<method>   counts octets
- *   GET, POST d2/archive/<object>   rows        GET d2/object/<object>   one value
- *   GET  d2/auth/login, d2/auth/logout        GET admin/...
- *
- * It answers a failed authentication with 404, as the real one does. For browsers it has a form login and Comet.
+ * API; `#serve` and `#answer` have its paths. It keeps nothing and knows nothing of the sidecar. It answers a failed
+ * authentication with 404, as the real one does. For browsers it has a form login and Comet.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

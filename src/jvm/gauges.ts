@@ -37,7 +37,6 @@ export function joinJvmGauges({ classloader, memory, garbagecollector }: JvmGaug
   return unionOf(classloader, memory, garbagecollector);
 }
 
-/** The gauges of `metrics/server`. */
 export function createServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
   return createGauges([
     ['server.threads.busy', connector?.busyThreads],

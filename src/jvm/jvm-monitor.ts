@@ -31,7 +31,6 @@ interface Shown {
   readonly source: string;
   /** Time of the first reading after the last gap. */
   readonly sinceEpochMs: number;
-  /** Time of this reading. */
   readonly atNs: number;
   readonly atEpochMs: number;
 }
@@ -217,7 +216,6 @@ export const JVM_METRICS: readonly MetricDescription<JvmReading>[] = [
   ),
 ];
 
-/** The source of the numbers, and its condition. */
 export const JVM_SOURCE_METRICS: readonly MetricDescription<
   Pick<JvmMonitor, 'state' | 'reads' | 'failures' | 'boundsHit'>
 >[] = [

@@ -15,7 +15,6 @@ import type { Config } from '../config/config.ts';
 import { JvmSourceError } from './jvm-source.ts';
 import { cleanDump, countDeadlocked, summariseThreads } from './thread-dump.ts';
 
-/** A long-running call. */
 export interface HungCall {
   readonly kind: string;
   readonly name: string;

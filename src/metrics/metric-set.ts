@@ -28,7 +28,6 @@ export interface MetricSet {
   readonly timers: ReadonlyMap<string, TimerReading>;
 }
 
-/** A set that is being filled. */
 export type GrowingMetricSet = {
   readonly [Section in keyof MetricSet]: MetricSet[Section] extends ReadonlyMap<string, infer Metric>
     ? Map<string, Metric>

@@ -123,7 +123,6 @@ export abstract class NameTable<Entry> {
   protected abstract create(name: string, atNs: number | undefined): Entry;
   /** `name` gives way: its counts move to `other`. Returns how many events that were. */
   protected abstract fold(name: string, entry: Entry, other: Entry): number;
-  /** Adds the metrics of `entry` to `set`. */
   protected abstract show(set: GrowingMetricSet, path: string, entry: Entry): GrowingMetricSet;
 
   /** Names with an entry, including `(other)`. */

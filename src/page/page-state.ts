@@ -58,7 +58,6 @@ export interface PageState {
   readonly credential: Credential['kind'];
 }
 
-/** Holds the state of the page. */
 export class Store {
   readonly #listeners = new Set<() => void>();
   #state: PageState;

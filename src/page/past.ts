@@ -189,7 +189,6 @@ export function ratioOf(now: number | null, before: number | null): number | nul
   return now === null || before === null || before === 0 ? null : now / before;
 }
 
-/** The greater of both ratios. */
 export function factorOf({ p50, p95, p50Before, p95Before }: NameRow): number | null {
   return greatest([ratioOf(p50, p50Before), ratioOf(p95, p95Before)]);
 }

@@ -124,7 +124,6 @@ function withStop(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;
 }
 
-/** Sentences that describe changes. */
 export function listChanges(before: PageState, now: PageState, nowMs: number): string[] {
   const news: string[] = [];
   if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');

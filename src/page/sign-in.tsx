@@ -48,7 +48,6 @@ export function SignIn({ detail, wasTried, onCredential }: SignInProps) {
 /** Value of `autocomplete`, for the browser's password manager. */
 type FieldName = 'username' | 'current-password' | 'off';
 
-/** `use` reads the fields by their names. */
 function onSubmit(use: (read: (name: FieldName) => string) => void) {
   return (event: Event & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault();

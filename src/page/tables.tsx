@@ -61,7 +61,6 @@ function hasErrors({ errors }: { readonly errors: number }): boolean {
   return errors > 0;
 }
 
-/** A row leads to its name. */
 function namesTable<Row extends { readonly name: string }>(
   table: TableKind,
   name: string,

@@ -1,13 +1,7 @@
 /**
  * The life of a sidecar: `starting`, `serving`, `draining`, `stopping`, `stopped`, in this order and never back. It
- * ends by `drain` followed by `stop`, or by `stop` alone:
- *
- * | State      | Begins with                        | Readiness | New connections | Answers             | Ends                      |
- * |------------|------------------------------------|-----------|-----------------|---------------------|---------------------------|
- * | `draining` | `drain`, or the first `stop`       | 503       | served          | `Connection: close` | see `#run`                |
- * | `stopping` | `stop`, with delay and window over | 503       | refused         | `Connection: close` | nothing left, or deadline |
- *
- * This file knows times and counts, not connections. Liveness stays on until the end.
+ * ends by `drain` followed by `stop`, or by `stop` alone; docs/reliability.md says what each state does. This file knows
+ * times and counts, not connections.
  */
 
 import { setTimeout as delay, setImmediate as turnOfLoop } from 'node:timers/promises';

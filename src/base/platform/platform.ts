@@ -26,7 +26,6 @@ const posix = {
   noWaitFlags: constants.O_NONBLOCK | constants.O_NOCTTY,
   /** Whether listen(2) can be called again, with another backlog. */
   canListenAgain: true,
-  /** Control socket of the installed service. */
   serviceSocket: '/run/d2-sidecar/control.sock',
   /** Numeric id of the user of this process; undefined where users have none, and owners of files are unknown. */
   userId: (): number | undefined => process.geteuid?.(),
@@ -95,5 +94,4 @@ export const windows: OperatingSystem = {
     `This command runs as user ${process.env.USERNAME}: run it as the user of the service or as an administrator, or change the rights of the file (icacls FILE).`,
 };
 
-/** The system that this process runs on. */
 export const platform: OperatingSystem = process.platform === 'win32' ? windows : posix;

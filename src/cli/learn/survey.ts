@@ -35,7 +35,6 @@ export class Survey {
   #clients = 0;
   #failures = 0;
 
-  /** `config`: the rules in force. */
   constructor(config: CometClassifierConfig) {
     this.#rules = new CometClassifier(config);
     this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));

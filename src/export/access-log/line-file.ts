@@ -2,14 +2,8 @@
  * Writes lines to a file, a FIFO or a device in the background. Lines wait in a bounded queue, and Node's thread pool
  * writes them in batches, one at a time. Traffic never waits for it, and no error of the file stops anything else.
  *
- * | What happens | Reaction |
- * |---|---|
- * | the file cannot be opened, disk full, other errors | logged once; pending lines are retried each second |
- * | untrusted: another user's file, reached by another user's link, or writable by all | the same; nothing is written |
- * | the reader of a FIFO is slow or missing | retried too, but logged only when a line is lost |
- * | the queue is full | further lines are lost, and counted |
- * | a line was written in part | its rest is written first, or dropped with that file: two lines never become one |
- * | the last line was cut short by a crash or a shutdown | a line feed ends it before the first line is added |
+ * docs/access-log.md says what happens when the file cannot be written. Two lines never become one: the rest of a line
+ * that was written in part comes first, or is dropped with that file; a line feed ends one that a crash has cut short.
  *
  * sonic-boom (of pino) does not fit. It opens paths without the checks of `openTrusted`, and cannot reopen a descriptor.
  * It counts bytes, not lines; `destroy` drops its queue uncounted, and no queued line can move to another file. Neither

@@ -23,7 +23,6 @@ import { type OtlpNumbers, type Signal, SignalNumbers } from './signal-numbers.t
 export interface OtlpParts {
   readonly config: Pick<Config, 'listen' | 'otlp'>;
   readonly monitored: Pick<Monitored, 'sidecar' | 'createTables'>;
-  /** Reports ended calls. */
   readonly observers: Pick<CallObservers, 'add' | 'remove'>;
   readonly clock: Clock;
   readonly nextTurn?: NextTurn;

@@ -27,7 +27,6 @@ export class Registration {
   readonly #speaker: Speaker;
   /** Clients that are connected through this WebSocket, or whose connects this exchange holds. */
   readonly #connected = new Set<BayeuxClient>();
-  /** Token of the login cookie, if the response sets it. */
   setCookieToken: string | undefined;
   /** The name that the server states in the response (`sessions.userField`). */
   statedByServer: StatedName | undefined;

@@ -24,7 +24,6 @@ export class JvmHistory {
       heapAfterGc: (reading && heapAfterGc(reading)) ?? null,
       /** Covers only the readings that arrived in the step. A smaller sum than before comes from a new JVM. */
       gcPauseMs: before === undefined || now === undefined ? null : now - (now < before ? 0 : before),
-      /** Busy request threads of the connector. */
       busyThreads: server?.connector?.busyThreads ?? null,
       cores: server?.cores ?? null,
     };

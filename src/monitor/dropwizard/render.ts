@@ -163,8 +163,6 @@ function rateFields({ m15, m1, m5, mean }: MeterSnapshot): MetricFields {
   };
 }
 
-/** Formats numbers and strings as Jackson does in Java, so that answers equal those of the original library. */
-
 /**
  * A double as `Double.toString` of Java writes it, always with a fraction: `21.0`, `1.0E7`, `9.241490000000001E-4`,
  * `-0.0`. JSON has no NaN and no infinities. As in Jackson they become quoted strings: `"NaN"`, `"Infinity"`,

@@ -81,7 +81,6 @@ function withoutLabel(table: Table, at: number): SlicedTable {
   };
 }
 
-/** `sums`: by labels. */
 function addTo(sums: Map<string, Sample>, labels: readonly string[], value: MetricValue): void {
   const key = JSON.stringify(labels);
   const before = sums.get(key);

@@ -191,7 +191,6 @@ async function readSystem(): Promise<object> {
     memoryBytes: { total: os.totalmem(), free: os.freemem() },
     uptimeSeconds: os.uptime(),
     cgroup,
-    // Selected lines of /proc/self/limits.
     limits: (limits?.match(LIMITS) ?? []).map((line) => line.replace(/\s+/g, ' ').trim()),
   };
 }

@@ -58,7 +58,6 @@ export function toLines(flat: FlatFields): string {
 
 type ParsedResponse = Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'rawHeaders'>;
 
-/** A response's head as bytes in latin1. */
 export function formatHead({ statusCode, statusMessage }: ParsedResponse, flat: FlatFields): string {
   return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${toLines(flat)}\r\n`;
 }
