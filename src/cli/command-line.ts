@@ -13,7 +13,7 @@ import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
 import type { Output } from './output.ts';
-import { isPrinted, PRINTED } from './print.ts';
+import { PRINTED } from './print.ts';
 
 /** What a sidecar starts with, or which running one a command is for (cli/control/find-sidecar.ts). */
 export interface Selection extends ConfigFlags {
@@ -99,8 +99,8 @@ const COMMANDS = {
   })),
   top: define([...SELECT_OPTIONS, 'once'], ({ once }) => ({ isOnce: once === true })),
   passwd: define(['role', 'file', 'token'], parsePasswd),
-  print: define([], parsePrint),
-  service: define(['config'], parseService),
+  print: define([], (_, words) => ({ name: oneOf(PRINTED, 'print', words) })),
+  service: define(['config'], (_, words) => ({ action: oneOf(SERVICE_ACTIONS, 'service', words) })),
 };
 
 type CommandName = keyof typeof COMMANDS;
@@ -222,18 +222,11 @@ function parseHistory(_: Values, [word, file, ...rest]: readonly string[]) {
   throw new ConfigError('history: expected "history backup FILE", with the path of a new file');
 }
 
-function parsePrint(_: Values, words: readonly string[]) {
-  const [name = '', ...rest] = words;
-  if (!isPrinted(name) || rest.length > 0)
-    throw new ConfigError(`print: got ${quote(words.join(' '))}, expected one of ${PRINTED.join(', ')}`);
-  return { name };
-}
-
-function parseService(_: Values, words: readonly string[]) {
-  const action = SERVICE_ACTIONS.find((one) => one === words.join(' '));
-  if (action === undefined)
-    throw new ConfigError(`service: got ${quote(words.join(' '))}, expected one of ${SERVICE_ACTIONS.join(', ')}`);
-  return { action };
+function oneOf<Word extends string>(known: readonly Word[], command: string, words: readonly string[]): Word {
+  const text = words.join(' ');
+  const found = known.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new ConfigError(`${command}: got ${quote(text)}, expected one of ${known.join(', ')}`);
 }
 
 function select({ upstream, listen, monitor, config, control, pid }: Values): Selection {

@@ -8,13 +8,9 @@ const FILES = {
   licences: 'dist/licences/licences.txt',
 };
 
-export type Printed = keyof typeof FILES;
+type Printed = keyof typeof FILES;
 
 export const PRINTED = Object.keys(FILES) as readonly Printed[];
-
-export function isPrinted(name: string): name is Printed {
-  return Object.hasOwn(FILES, name);
-}
 
 export function print(name: Printed, output: Output): number {
   try {
