@@ -146,6 +146,15 @@ export class KeptBytes {
     return bytes.subarray(from, this.length);
   }
 
+  /** Adds a copy of `bytes`. Otherwise returns why they cannot be kept, and adds nothing: the owner has to give up. */
+  append(bytes: Buffer): 'body-too-large' | 'budget' | undefined {
+    if (this.length + bytes.length > this.#maxBytes) return 'body-too-large';
+    const target = this.extend(bytes.length, bytes.length);
+    if (target === undefined) return 'budget';
+    bytes.copy(target);
+    return undefined;
+  }
+
   /** The bytes so far. Valid until `release` or the next `extend`. */
   view(): Buffer {
     return this.#bytes?.subarray(0, this.length) ?? Buffer.alloc(0);

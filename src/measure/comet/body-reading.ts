@@ -51,13 +51,8 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   onBytes(bytes: Buffer): void {
     if (this.state !== 'collecting') return;
-    if (this.#kept.length + bytes.length > this.#config.maxBodyBytes) {
-      this.giveUp('body-too-large');
-      return;
-    }
-    const target = this.#kept.extend(bytes.length, bytes.length);
-    if (target === undefined) this.giveUp();
-    else bytes.copy(target);
+    const obstacle = this.#kept.append(bytes);
+    if (obstacle !== undefined) this.giveUp(obstacle);
   }
 
   onEnd(): void {

@@ -36,13 +36,8 @@ export class FormLogin implements Unfinished {
 
   #collect(bytes: Buffer): void {
     if (this.#isGivenUp) return;
-    if (this.#form.length + bytes.length > MAX_FORM_BYTES) {
-      this.giveUp('body-too-large');
-      return;
-    }
-    const target = this.#form.extend(bytes.length, bytes.length);
-    if (target === undefined) this.giveUp();
-    else bytes.copy(target);
+    const obstacle = this.#form.append(bytes);
+    if (obstacle !== undefined) this.giveUp(obstacle);
   }
 
   giveUp(reason: 'body-too-large' | 'budget' = 'budget'): void {
