@@ -1,7 +1,7 @@
 /** What the charts show of the history on disk, from the address to the points. Pure: no requests, no clock. */
 import type { CallKind } from './chart-specs.ts';
 import { greatest } from './history-points.ts';
-import type { Mark, TableKind } from './live-data.ts';
+import type { Mark, StepCalls, TableKind } from './live-data.ts';
 import type { Timed } from './plot.ts';
 
 /** Times are in seconds. Kept in the address, so that a link shows the same. */
@@ -25,12 +25,8 @@ export const NOTHING_CHOSEN: PastView = {
   kind: 'rpc',
 };
 
-export interface PastCalls {
-  readonly count: number;
-  readonly errors: number;
-  /** Durations in seconds; null without an answered call. */
-  readonly p50: number | null;
-  readonly p95: number | null;
+/** Durations are in seconds; null without an answered call. */
+export interface PastCalls extends Pick<StepCalls, 'count' | 'errors' | 'p50' | 'p95'> {
   readonly max: number | null;
 }
 

@@ -40,7 +40,6 @@ export class Survey {
     this.#replyChannels = new Set(config.rules.map(({ reply }) => reply?.channel));
   }
 
-  /** `client`: the same object for all messages of one client; undefined if the client is unknown. */
   onClientMessage(message: BayeuxMessage, client: object | undefined): void {
     const { channel, clientId, subscription = [], ext, id, data } = message;
     this.clientMessages += 1;

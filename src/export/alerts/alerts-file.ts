@@ -1,7 +1,6 @@
 /** What outlives a restart, in a file of JSON: open episodes, messages that wait, the silence. */
 import { z } from 'zod';
-import { isErrno } from '../../base/errors.ts';
-import { readRegularFile } from '../../base/trusted-file.ts';
+import { ignoreAbsent, readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
 import { ALERT_SUBJECTS } from './message.ts';
 
@@ -38,10 +37,7 @@ export type SavedEpisode = z.infer<typeof EPISODE>;
 
 /** Undefined without a file. Rejects for one that cannot be read, or is of another program or version. */
 export async function readAlertsFile(file: string): Promise<SavedAlerts | undefined> {
-  const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  });
+  const bytes = await readRegularFile(file, MAX_BYTES).catch(ignoreAbsent);
   return bytes && SAVED.parse(JSON.parse(bytes.toString('utf8')));
 }
 

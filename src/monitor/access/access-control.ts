@@ -191,19 +191,17 @@ export const ACCESS_METRICS: readonly MetricDescription<AccessControl['counts']>
   ),
 ];
 
-/**
- * Verifies one password at a time: it takes 32 MiB and 0.2 s of a processor that the traffic needs too.
- *
- * Preferred ones come first. Among equals the newest is next, since a queued flood is older than a reader who arrives
- * now. If the queue is full, the oldest is evicted, and a preferred one only if all are.
- */
-
 /** All of them take 13 s, one after the other. */
 const MAX_WAITING = 64;
 
 /** Called with false if evicted. Queues of these are oldest first. */
 type Waiting = (isNext: boolean) => void;
 
+/**
+ * Verifies one password at a time: it takes 32 MiB and 0.2 s of a processor that the traffic needs too. Preferred ones
+ * come first. Among equals the newest is next, since a queued flood is older than a reader who arrives now. If the queue
+ * is full, the oldest is evicted, and a preferred one only if all are.
+ */
 class VerificationQueue {
   readonly #preferred: Waiting[] = [];
   readonly #others: Waiting[] = [];

@@ -15,7 +15,6 @@ export interface WholeMessage {
 
 /** What reads whole messages. */
 interface ContentReader {
-  /** Undefined: no further steps. */
   readContent(message: WholeMessage): FurtherSteps | undefined;
   /** There was no time to read all of it. `isContentLost`: it was not inflated, and later ones may refer to it. */
   passUnread(isContentLost: boolean): void;
