@@ -1,11 +1,7 @@
 /**
- * Makes a span of each sampled call, after the call has ended, so that no call waits for it. A sampled REST call gets a
- * `traceparent` that makes this span the parent of the application server's span. The trace context passes unchanged in
- * two cases: with `slowerThan`, where only the end decides on a span, and over Comet, where a request carries many
- * calls. The two spans are then siblings.
- *
- * Attributes follow OpenTelemetry's conventions for HTTP servers, plus `d2.*`. They never contain a path, query,
- * session or user.
+ * Makes a span of each sampled call, after the call has ended, so that no call waits for it. docs/opentelemetry.md says
+ * which calls, and what a span has. The server's span is its child, or its sibling where the trace context passes
+ * unchanged: with `slowerThan` only the end decides on a span, and over Comet a request carries many calls.
  */
 import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { type ExportResult, parseTraceParent } from '@opentelemetry/core';
