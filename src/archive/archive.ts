@@ -14,7 +14,7 @@ import { findReplaceable, removeOwn } from '../base/write-aside.ts';
 import type { Config } from '../config/config.ts';
 import type { EndedMinute } from '../measure/history/application-history.ts';
 import type { Earlier, History } from '../measure/history/history.ts';
-import type { Mark } from '../measure/history/marks.ts';
+import { endMark, type Mark } from '../measure/history/marks.ts';
 import { type StoreCalls, Thread } from './thread.ts';
 
 type ArchiveOptions = Config['history'] & { readonly file: string; readonly clock: Clock; readonly logger: Logger };
@@ -154,7 +154,7 @@ export class Archive {
     this.writes += 1;
     if (!this.#isFailing) return true;
     const { clock, logger, file } = this.#options;
-    if (this.#failure !== undefined) this.#failure.endEpochMs = clock.epochMs();
+    if (this.#failure !== undefined) endMark(this.#failure, clock.epochMs());
     this.#failure = undefined;
     this.#isFailing = false;
     logger.info({ file }, 'the history is written again');

@@ -164,6 +164,8 @@ export interface Summary {
   readonly marks: readonly Mark[];
   /** Of this month; the running sidecar adds them. */
   readonly targets?: readonly TargetOfMonth[];
+  /** Why the history cannot be written now; the running sidecar adds it. */
+  readonly failure?: string | undefined;
 }
 
 export interface TargetOfMonth {

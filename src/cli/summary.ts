@@ -14,23 +14,29 @@ export const summary: Run<'summary'> = async ({ flags, sinceMs }, env, output) =
   return 0;
 };
 
-export function* formatSummary({ from, to, applications, marks, targets = [] }: Summary): Generator<string> {
+export function* formatSummary({ from, to, applications, marks, targets = [], failure }: Summary): Generator<string> {
   yield `${formatTime(from)} to ${formatTime(to)} UTC; in parentheses: as much time before`;
+  if (failure !== undefined) yield `\n${failure} What has happened since is missing here.`;
   for (const application of applications) yield* formatApplication(application);
   if (targets.length > 0) yield '\nTargets, of the calls of this month (UTC)';
   for (const target of targets) yield `  ${formatTarget(target)}`;
   const outages = marks.filter(({ kind }) => kind === 'upstreamLost');
   yield `\nOutages of the application server: ${outages.length}`;
-  for (const { epochMs, endEpochMs, text } of outages.slice(-20)) {
-    const length = endEpochMs === undefined ? 'lasts' : formatLength(endEpochMs - epochMs);
-    yield `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(7)} ${text}`;
-  }
+  yield* outages.slice(-20).map(formatMark);
+  const gaps = marks.filter(({ kind }) => kind === 'history');
+  if (gaps.length > 0) yield '\nTimes without a history';
+  yield* gaps.slice(-20).map(formatMark);
   const lengths = new Map<string, number>();
   for (const { kind, text, epochMs, endEpochMs = to * MS_PER_S } of marks)
     if (kind === 'verdict') lengths.set(text, (lengths.get(text) ?? 0) + endEpochMs - epochMs);
   if (lengths.size > 0) yield '\nVerdicts by time';
   for (const [text, ms] of [...lengths].sort(([, one], [, other]) => other - one))
     yield `  ${formatLength(ms).padEnd(7)} ${text}`;
+}
+
+function formatMark({ epochMs, endEpochMs, text }: Summary['marks'][number]): string {
+  const length = endEpochMs === undefined ? 'lasts' : formatLength(endEpochMs - epochMs);
+  return `  ${formatTime(epochMs / MS_PER_S)}  ${length.padEnd(7)} ${text}`;
 }
 
 function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplication): Generator<string> {

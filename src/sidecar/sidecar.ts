@@ -226,7 +226,7 @@ export class Sidecar {
         return { application, name, withinMs, share, month, allowanceUsed: allowanceUsedOf(target) };
       }),
     );
-    return { ...summary, targets: targets.flat() };
+    return { ...summary, targets: targets.flat(), failure: this.archive.failure };
   }
 
   /** Throws D2S_ERR_HISTORY_FILE without one. */

@@ -6,7 +6,7 @@ const START_EPOCH_MS = Date.UTC(2026, 2, 1, 8);
 export class ManualClock implements Clock {
   ns: number;
   readonly #startNs: number;
-  readonly #startEpochMs: number;
+  #startEpochMs: number;
 
   constructor({ startEpochMs = START_EPOCH_MS, startNs = 0 } = {}) {
     this.#startEpochMs = startEpochMs;
@@ -20,6 +20,11 @@ export class ManualClock implements Clock {
 
   epochMs(): number {
     return this.#startEpochMs + (this.ns - this.#startNs) / NS_PER_MS;
+  }
+
+  /** Somebody sets the clock of the machine. */
+  setBackS(seconds: number): void {
+    this.#startEpochMs -= seconds * 1_000;
   }
 
   advanceMs(ms: number): void {

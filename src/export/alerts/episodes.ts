@@ -111,7 +111,8 @@ export class Episodes {
 
   #gone(key: string, episode: Episode, nowNs: number): void {
     episode.goneNs ??= nowNs;
-    episode.untilEpochMs ??= this.#clock.epochMs();
+    // The clock may have been set back.
+    episode.untilEpochMs ??= Math.max(episode.sinceEpochMs, this.#clock.epochMs());
     const endNs = episode.isRestored === true ? END_AFTER_RESTART_NS : END_NS;
     if (episode.isBegun && nowNs - episode.goneNs < endNs) return;
     this.#open.delete(key);

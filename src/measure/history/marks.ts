@@ -30,6 +30,11 @@ export interface Mark {
   endEpochMs?: number;
 }
 
+/** Ends what lasts, but not before it began: the clock may have been set back. */
+export function endMark(mark: Mark, epochMs: number): void {
+  mark.endEpochMs = Math.max(mark.epochMs, epochMs);
+}
+
 /** More than occur in an hour, unless something flaps. */
 const MAX_MARKS = 200;
 
@@ -74,7 +79,9 @@ export class Marks {
 
   /** Ends what lasts: nobody sees its end once the sidecar has stopped. */
   end(): void {
-    for (const mark of this.all) if (LASTING.includes(mark.kind)) mark.endEpochMs ??= this.#clock.epochMs();
+    for (const mark of this.all) {
+      if (LASTING.includes(mark.kind) && mark.endEpochMs === undefined) endMark(mark, this.#clock.epochMs());
+    }
   }
 
   check(): void {
@@ -134,6 +141,6 @@ export class Marks {
 
   #back(kind: MarkKind, text: string, epochMs: number, outage: Mark | undefined): void {
     this.add(kind, text, epochMs);
-    if (outage !== undefined) outage.endEpochMs = epochMs;
+    if (outage !== undefined) endMark(outage, epochMs);
   }
 }

@@ -3,7 +3,7 @@ import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import { gauge, info, type MetricDescription } from '../../base/metric-description.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { History } from '../history/history.ts';
-import type { Mark, UpstreamCondition } from '../history/marks.ts';
+import { endMark, type Mark, type UpstreamCondition } from '../history/marks.ts';
 import { type CountedTarget, createTargetMinute } from '../record/call-targets.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import { findHung, UNCONFIRMED } from '../record/running-calls.ts';
@@ -88,7 +88,7 @@ export class Verdicts {
       const { code } = judged.verdict.judge(this.#evidenceOf(judged));
       if (code === judged.code) continue;
       // Findings become marks with their length; `quiet` and `fine` are none.
-      if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
+      if (judged.mark !== undefined) endMark(judged.mark, this.#clock.epochMs());
       judged.code = code;
       const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
       const text = `The verdict${where}: ${code.replaceAll('-', ' ')}.`;

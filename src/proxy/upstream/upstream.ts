@@ -1,6 +1,6 @@
 /** This folder connects to the application server: addresses, time limits and reachability. It must not know HTTP. */
 
-import { type Clock, MS_PER_S, NS_PER_S, PhaseTimer } from '../../base/clock.ts';
+import { type Clock, NS_PER_S, PhaseTimer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
@@ -170,7 +170,7 @@ const LOG_INTERVAL_NS = NS_PER_S;
 /** Logs the end of each outage of the server, with its length and the requests that failed meanwhile. */
 export class OutageRecord {
   readonly #parts: { readonly readFailed: () => number; readonly clock: Clock; readonly logger: Logger };
-  #outage: { readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
+  #outage: { readonly sinceNs: number; readonly sinceEpochMs: number; readonly failedBefore: number } | undefined;
   #loggedNs = Number.NEGATIVE_INFINITY;
   /** Outages that ended since the last line without one of their own. */
   #unlogged = 0;
@@ -182,7 +182,8 @@ export class OutageRecord {
 
   /** Call it when a connection failed, before the request that wanted it is counted as failed. */
   lost(): void {
-    this.#outage ??= { sinceEpochMs: this.#parts.clock.epochMs(), failedBefore: this.#parts.readFailed() };
+    const { clock, readFailed } = this.#parts;
+    this.#outage ??= { sinceNs: clock.nowNs(), sinceEpochMs: clock.epochMs(), failedBefore: readFailed() };
   }
 
   back(): void {
@@ -195,7 +196,7 @@ export class OutageRecord {
       return;
     }
     this.#loggedNs = nowNs;
-    const seconds = Math.round((this.#parts.clock.epochMs() - outage.sinceEpochMs) / 100) / (MS_PER_S / 100);
+    const seconds = Math.round((nowNs - outage.sinceNs) / (NS_PER_S / 10)) / 10;
     const members = {
       since: new Date(outage.sinceEpochMs).toISOString(),
       seconds,

@@ -32,3 +32,16 @@ it('says nothing of targets without one, or of an earlier version', () => {
     [HEAD, NO_OUTAGES],
   ]);
 });
+
+it('says when the history was not written, and that it is not now', () => {
+  const reason = 'The history cannot be written: database or disk is full.';
+  const mark = { epochMs: 3_600_000, endEpochMs: 7_200_000, kind: 'history', text: reason } as const;
+  const lines = [...formatSummary({ from: 0, to: DAY_S, applications: [], marks: [mark], failure: reason })];
+  expect(lines).toEqual([
+    HEAD,
+    `\n${reason} What has happened since is missing here.`,
+    NO_OUTAGES,
+    '\nTimes without a history',
+    `  1970-01-01 01:00  60 min  ${reason}`,
+  ]);
+});

@@ -4,6 +4,7 @@ import { createTable } from '../../../../src/base/metric-description.ts';
 import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { SlowEntry } from '../../../../src/measure/record/running-calls.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { DOWN, NotingChannel, openAlerts, playChanges } from '../../../support/export/alerts/stand.ts';
 import { HUNG, minute } from '../../../support/measure/verdict-evidence.ts';
@@ -42,6 +43,16 @@ it('a message at the beginning, and one at the end, with the same id', async () 
     ...{ id: begins?.id, event: 'ends', url: begins?.url, until: '2026-03-01T08:00:45.000Z' },
     text: `Over after 39 s: ${begins?.text} Now: No sign of trouble with the server, the network or a client: 100 calls in the last minute, none failed, p95 of RPCs 20.0 ms.`,
   });
+});
+
+it('an end is not before its beginning, also if the clock is set back', async () => {
+  const clock = new ManualClock();
+  const { channel, pass } = await openAlerts({ clock });
+  await pass(5, FAILING);
+  clock.setBackS(7_200);
+  await pass(60);
+  const [begins, ends] = channel.got;
+  expect(ends).toMatchObject({ event: 'ends', since: begins?.since, until: begins?.since });
 });
 
 it('begins within 10 s of the code, and ends within 20 s after it', async () => {

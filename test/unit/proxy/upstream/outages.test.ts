@@ -26,6 +26,15 @@ it('an outage that ends is one line, with its length and the requests that faile
   expect(logged).toEqual([{ level: 'info', details, message: 'the upstream can be reached again' }]);
 });
 
+it('an outage is as long as it was, also if the clock is set back meanwhile', () => {
+  const { clock, logged, outages } = outagesOf();
+  outages.lost();
+  clock.advanceS(6);
+  clock.setBackS(7_200);
+  outages.back();
+  expect(logged).toMatchObject([{ details: { seconds: 6 } }]);
+});
+
 it('a server that is lost and back many times a second does not flood the log, and nothing is hidden', () => {
   const { clock, logged, outages } = outagesOf();
   for (let flip = 0; flip < 1_000; flip += 1) {
