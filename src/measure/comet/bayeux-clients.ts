@@ -13,6 +13,7 @@ import QuickLRU from 'quick-lru';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { isOwnShortage } from '../../proxy/exchange/upstream-failure.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
 import { classifyOutcome } from '../record/call-totals.ts';
@@ -198,6 +199,7 @@ export class BayeuxClients {
     const { observers, application } = this.#parts;
     const ended = describeEndedCall(pending, result, atNs, session);
     const shown = classifyOutcome(result.kind, ended.status);
+    if (result.kind === 'failed' && isOwnShortage(result.code)) application.totals.counts.refusedHere += 1;
     // A refusal over Comet is an error, as in the statistics.
     application.callEnded(pending, session, ended, result.kind === 'refused' ? 'error' : shown, shown);
     if (observers.isWanted) observers.tell(ended);

@@ -54,13 +54,13 @@ export class CallTargets {
     this.#clock = clock;
   }
 
-  /** Targets that stay, by their name, keep their counts and their object; one that comes back begins at 0. */
+  /** Targets that stay, by name and time, keep their counts and their object; one that comes back begins at 0. */
   use(targets: Config['calls']['targets']): void {
     this.#turn();
-    const known = new Map(this.#list.map((target) => [target.name, target]));
+    const known = new Map(this.#list.map((target) => [keyOf(target), target]));
     this.#list = targets.map((target) =>
       Object.assign(
-        known.get(target.name) ?? { ...noCalls(), kind: 'rpc' as const, month: noCalls(), hour: [noCalls()] },
+        known.get(keyOf(target)) ?? { ...noCalls(), kind: 'rpc' as const, month: noCalls(), hour: [noCalls()] },
         target,
       ),
     );
@@ -90,7 +90,10 @@ export class CallTargets {
   save(): readonly SavedFields[] {
     this.#turn();
     const of = this.#month;
-    return this.#list.map(({ name, met, missed, month }) => ({ name, met, missed, month: { of, ...month } }));
+    return this.#list.map(({ name, withinMs, met, missed, month }) => ({
+      ...{ name, withinMs, met, missed },
+      month: { of, ...month },
+    }));
   }
 
   /** Those of targets that are configured. */
@@ -99,7 +102,7 @@ export class CallTargets {
     const byName = new Map(this.#list.map((target) => [target.name, target]));
     for (const record of saved) {
       const target = byName.get(record.text('name') ?? '');
-      if (target === undefined) continue;
+      if (target === undefined || record.number('withinMs', target.withinMs) !== target.withinMs) continue;
       target.met = record.count('met');
       target.missed = record.count('missed');
       const month = record.record('month');
@@ -126,6 +129,10 @@ export class CallTargets {
     this.#minute = minute;
     this.#month = month;
   }
+}
+
+function keyOf({ name, withinMs }: Target): string {
+  return `${withinMs} ${name}`;
 }
 
 /** `tookNs`: infinite for a call that was not answered below 400. */

@@ -32,6 +32,8 @@ export class CallTotals {
     errors: 0,
     unanswered: 0,
     aborted: 0,
+    /** Those of the unanswered that the sidecar refused: the server never saw them. */
+    refusedHere: 0,
     /** Those of the above that took longer than `calls.clientTimeout`. */
     late: 0,
     durationS: 0,

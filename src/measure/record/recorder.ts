@@ -211,6 +211,8 @@ export class Recorder implements ExchangeObserver<Observation> {
     }
     // A denied request never reached the server.
     if (ending.kind !== 'denied') {
+      const isRefusedHere = ending.kind === 'failed' && ending.failure.isOwnShortage;
+      if (isRefusedHere) observation.application.totals.counts.refusedHere += 1;
       const outcome = classifyOutcome(ending.kind, exchange.status);
       observation.application.callEnded(observation, session, exchange, outcome);
     }

@@ -18,6 +18,8 @@ export interface RunningCall extends Member {
   readonly beganNs: number;
   /** Nanoseconds in which nothing but the client has held it up; no part of its age. */
   clientWaitAt(nowNs: number): number;
+  /** When the server acknowledged it, which may be all that comes; 0 or undefined until then. */
+  readonly ackedNs?: number;
   /** The file of the thread dump that was taken while it ran, if one was. */
   threadDump: string | undefined;
 }
@@ -41,10 +43,12 @@ export class RunningCalls extends Roster<RunningCall> {
     this.#clock = clock;
   }
 
+  /** Without those that the server has acknowledged: they are not hung. */
   byName(): Iterable<RunningName> {
     const nowNs = this.#clock.nowNs();
     const found = new Map<string, { -readonly [K in keyof RunningName]: RunningName[K] }>();
     for (const running of this) {
+      if ((running.ackedNs ?? 0) > 0) continue;
       const { kind, name } = running.call;
       const key = `${kind} ${name}`;
       const age = ageOf(running, nowNs) / NS_PER_S;

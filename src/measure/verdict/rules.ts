@@ -167,11 +167,14 @@ export const RULES = {
     const failed = minute.errors + minute.unanswered;
     const share = failed / Math.max(ended, 1);
     const figures = `${formatCount(failed)} of ${formatCount(ended)}`;
+    const isOwn = 2 * minute.refusedHere > failed;
     return {
       applies: failed >= MIN_FAULTS && share >= ERROR_SHARE,
       text: `Applies when ${100 * ERROR_SHARE} % of the calls of the last minute failed, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
-      subject: 'server',
-      says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most often ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
+      subject: isOwn ? 'sidecar' : 'server',
+      says: isOwn
+        ? `The sidecar: it refused ${formatCount(minute.refusedHere)} calls of the last minute, since limits.inFlight was reached or its machine had no resources left; ${formatPercent(share)} of the calls failed (${figures}).`
+        : `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most often ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
       suspect: worst,
     };
   },

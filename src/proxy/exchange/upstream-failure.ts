@@ -44,9 +44,8 @@ export class UpstreamFailure extends SidecarError {
     return KINDS[this.code].status;
   }
 
-  /** This process or machine lacks resources, or `limits.inFlight` is reached: the upstream was not contacted. */
   get isOwnShortage(): boolean {
-    return this.status === 503;
+    return isOwnShortage(this.code);
   }
 
   get proxyError(): ProxyErrorType {
@@ -56,6 +55,11 @@ export class UpstreamFailure extends SidecarError {
     // A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`.
     return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
   }
+}
+
+/** This process or machine lacks resources, or `limits.inFlight` is reached: the upstream was not contacted. */
+export function isOwnShortage(code: UpstreamFailureCode): boolean {
+  return KINDS[code].status === 503;
 }
 
 /**

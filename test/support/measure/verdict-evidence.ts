@@ -3,7 +3,7 @@ import type { ServerState } from '../../../src/jvm/server-reading.ts';
 import type { Evidence, MinuteCounts } from '../../../src/measure/verdict/evidence.ts';
 
 const NONE: MinuteCounts = {
-  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, refusedHere: 0, late: 0 },
   ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
 };
 export const minute = (counts: Partial<MinuteCounts>): Pick<Evidence, 'minute'> => ({
@@ -79,6 +79,8 @@ export const RULES: readonly (readonly [
   ['hung-calls', 'server', { hung: HUNG }, {}],
   ['calls-fail', 'server', minute({ ok: 57, unanswered: 3 }), minute({ ok: 58, unanswered: 3 })],
   ['calls-fail', 'server', minute({ ok: 0, errors: 3 }), minute({ ok: 0, errors: 2 })],
+  ['calls-fail', 'server', minute({ unanswered: 10, refusedHere: 5 }), minute({ unanswered: 5, refusedHere: 2 })],
+  ['calls-fail', 'sidecar', minute({ unanswered: 11, refusedHere: 6 }), minute({ unanswered: 5, refusedHere: 5 })],
   ['calls-late', 'server', minute({ ok: 60, late: 3 }), minute({ ok: 61, late: 3 })],
   ['target-missed', 'server', targets(98, 2), targets(99, 1)],
   ['target-missed', 'server', targets(0, 3), targets(0, 2)],

@@ -38,7 +38,7 @@ export const FINE: Verdict = {
 };
 
 const NO_CALLS: LiveApplication['minute'] = {
-  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, refusedHere: 0, late: 0 },
   ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
 };
 

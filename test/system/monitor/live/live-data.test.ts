@@ -112,7 +112,7 @@ it('/live has everything before the first call', async () => {
           text: 'Nothing to judge by: no call ended in the last minute.',
         },
         minute: {
-          ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+          ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, refusedHere: 0, late: 0 },
           ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
         },
         targets: [],

@@ -1,8 +1,9 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { CometListener } from '../../../../src/measure/comet/comet-application.ts';
+import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
-import { CANCELLED, FAILED } from '../../../support/measure/record/traffic.ts';
+import { CANCELLED, FAILED, RPC } from '../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../support/wire/test-config.ts';
 
 const CHANNEL = '/service/d2/rpc';
@@ -123,6 +124,18 @@ it('a call whose answer its client did not take is aborted', () => {
   traffic.endPost(traffic.beginPost([rpcCall('7')]), { messages: [rpcAnswer('7')], ending: CANCELLED });
   expect(traffic.counts()).toEqual({});
   expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
+});
+
+it('calls that the sidecar refuses are counted apart from those that the server did not answer', () => {
+  const failing = (code: 'D2S_ERR_UPSTREAM_BUSY' | 'D2S_ERR_UPSTREAM_RESOURCES' | 'D2S_ERR_UPSTREAM_REFUSED') => {
+    const ending = { kind: 'failed', failure: new UpstreamFailure(code) } as const;
+    traffic.send({ line: RPC }, { ending });
+    traffic.endPost(traffic.beginPost([rpcCall(code)]), { ending });
+  };
+  failing('D2S_ERR_UPSTREAM_BUSY');
+  failing('D2S_ERR_UPSTREAM_RESOURCES');
+  failing('D2S_ERR_UPSTREAM_REFUSED');
+  expect(traffic.application().totals.counts).toMatchObject({ unanswered: 6, refusedHere: 4 });
 });
 
 it('a call of a WebSocket that is closed before the answer is aborted', () => {

@@ -112,6 +112,17 @@ it('a reload and a restart in the same month keep its counts; in another month t
   expect(monthsOf(targets)).toEqual([[5, 2, { met: 0, missed: 0 }]]);
 });
 
+it('begins at 0 for another time, whose calls nobody has judged', () => {
+  const before = created(BOILER);
+  call(before, 5, 2);
+  const quicker = { ...BOILER, withinMs: BOILER.withinMs / 2 };
+  const after = created(quicker);
+  after.load(asSaved(before));
+  expect(monthsOf(after)).toEqual([[0, 0, { met: 0, missed: 0 }]]);
+  before.use([quicker]);
+  expect(monthsOf(before)).toEqual([[0, 0, { met: 0, missed: 0 }]]);
+});
+
 it('keeps the last 60 minutes of each target', () => {
   const clock = at('2026-03-01T12:00:30Z');
   const targets = createdAt(clock, BOILER);

@@ -47,6 +47,14 @@ it('the calls that run are shown oldest first, with user, session and age, witho
   expect([...slow.byName()]).toMatchObject([{ oldest: 1, youngest: 1 }]);
 });
 
+it('a call that the server has acknowledged does not hang', () => {
+  const calls = new RunningCalls(clock);
+  for (const ackedNs of [undefined, 0, 5 * S])
+    calls.add({ ...callOf('A', 4 * S), ...(ackedNs !== undefined && { ackedNs }) });
+  calls.add({ ...callOf('B', 4 * S), ackedNs: 5 * S });
+  expect([...calls.byName()]).toMatchObject([{ name: 'A', count: 2 }]);
+});
+
 it('the calls that run are shown up to a number, the oldest of them', () => {
   const calls = new RunningCalls(new ManualClock());
   const first = callOf('C0', 0);
