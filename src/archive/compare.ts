@@ -23,7 +23,7 @@ export interface Compared {
 const NO_PERIOD: Period = { count: 0, errors: 0, p50: null, p95: null };
 
 /** Percentiles of fewer calls say little. */
-const MIN_CALLS = 20;
+export const MIN_CALLS = 20;
 /** More than an hour needs, the longest duration: 28 octaves. */
 const MAX_BUCKETS = 30 * PER_OCTAVE;
 

@@ -207,7 +207,7 @@ async function dumpAsRoot(socket: string, refused: unknown): Promise<string> {
     return await dumpOf(server);
   } catch (cause) {
     if (!(cause instanceof SidecarError)) throw cause;
-    throw new SidecarError(cause.code, `${refused.message}; as root: ${cause.message}`, { cause });
+    throw new SidecarError(cause.code, `${refused.message.replace(/\.$/, '')}; as root: ${cause.message}`, { cause });
   }
 }
 

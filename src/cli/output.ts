@@ -3,6 +3,8 @@ import { sanitizeLines } from '../base/shown-text.ts';
 /** sysexits.h, EX_USAGE: bad configuration or usage. */
 export const EXIT_USAGE = 64;
 export const EXIT_FAILED = 1;
+/** sysexits.h, EX_IOERR. `verdict` has meanings for 1 to 3. */
+const EXIT_UNWRITTEN = 74;
 
 /** Plain lines for people. Log lines go through logger.ts. */
 export interface Output {
@@ -13,8 +15,14 @@ export interface Output {
 let hasWritten = false;
 
 /** A reader that leaves early, such as `head`, ends the command, as it ends other programs. */
+function onError({ code }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') process.exit(EXIT_FAILED);
+  process.stderr.write(`d2-sidecar: standard output cannot be written: ${code}\n`);
+  process.exit(EXIT_UNWRITTEN);
+}
+
 function write(text: string): void {
-  if (!hasWritten) process.stdout.on('error', () => process.exit(EXIT_FAILED));
+  if (!hasWritten) process.stdout.on('error', onError);
   hasWritten = true;
   process.stdout.write(text);
 }

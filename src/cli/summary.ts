@@ -1,5 +1,11 @@
 /** `d2-sidecar summary`: the last days as a text that fits a mail, from the history of a running sidecar. */
-import type { Compared, Summary, SummaryOfApplication, TargetOfMonth } from '../archive/compare.ts';
+import {
+  type Compared,
+  MIN_CALLS,
+  type Summary,
+  type SummaryOfApplication,
+  type TargetOfMonth,
+} from '../archive/compare.ts';
 import { MS_PER_S } from '../base/clock.ts';
 import { formatCount, formatDuration, formatShare } from '../base/figures.ts';
 import { askSidecar } from './ask-sidecar.ts';
@@ -52,7 +58,7 @@ function* formatApplication({ name, rpc, sba, slowest, totals }: SummaryOfApplic
     const heap = `heap at most ${Math.round(heapUsed / BYTES_PER_MB)} MB`;
     yield `  JVM: ${heap}, collectors paused it for ${gcPauseMs === null ? 'an unknown time' : formatLength(gcPauseMs)}`;
   }
-  if (slowest.length > 0) yield '  Slowest by p95';
+  if (slowest.length > 0) yield `  Slowest by p95, of ${MIN_CALLS} calls or more`;
   for (const one of slowest) yield `    ${one.name.padEnd(40)} ${formatP95(one)}, ${one.now.count} calls`;
 }
 

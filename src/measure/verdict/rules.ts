@@ -47,10 +47,9 @@ function blamed(reason: string): keyof typeof UNREACHABLE {
 
 /** `rpc Plant.Report hangs: 6 calls for 12.0 s to 40.0 s, usually at most 250 ms`. */
 function describeHung({ kind, name, count, youngest, oldest, p99 }: HungName): string {
-  const ages =
-    count === 1
-      ? `1 call for ${formatDuration(oldest)}`
-      : `${formatCount(count)} calls for ${formatDuration(youngest)} to ${formatDuration(oldest)}`;
+  const [least, most] = [formatDuration(youngest), formatDuration(oldest)];
+  const calls = count === 1 ? '1 call' : `${formatCount(count)} calls`;
+  const ages = `${calls} for ${least === most ? most : `${least} to ${most}`}`;
   const usual = p99 === null ? 'none was answered yet' : `usually at most ${formatDuration(p99)}`;
   return `${hungText({ kind, name })}: ${ages}, ${usual}`;
 }

@@ -72,6 +72,21 @@ function makeFifo(): string {
 /** The descriptor of a pipe, of which only the type is read. Opened for both directions, so that open does not wait for a reader. */
 const pipeDescriptor = () => opened(makeFifo(), constants.O_RDWR);
 
+it('a command says that its output cannot be written, but is silent when its reader has left', async () => {
+  const printed = async (stdout: number | 'pipe') => {
+    const child = spawn(process.execPath, [MAIN_PATH, 'print', 'schema'], { stdio: ['ignore', stdout, 'pipe'] });
+    child.stdout?.destroy();
+    let text = '';
+    child.stderr?.setEncoding('utf8').on('data', (some: string) => (text += some));
+    return { code: await exitOf(child), text: text.replace(/^d2-sidecar: warning: Node.*\n/, '') };
+  };
+  expect(await printed(opened('/dev/full'))).toEqual({
+    code: 74,
+    text: 'd2-sidecar: standard output cannot be written: ENOSPC\n',
+  });
+  expect(await printed('pipe')).toEqual({ code: 1, text: '' });
+});
+
 describe('log lines to a pipe', () => {
   it('wait for a slow reader up to a bound; lines past it are lost and counted until the queue is empty', async () => {
     const reader = new SlowReader();
