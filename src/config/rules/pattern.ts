@@ -93,7 +93,8 @@ export function parseName<Part>(
 
 /** Percent-decodes a text; one that cannot be decoded stays as written, since a percent sign may be part of a name. */
 export function decodeText(text: string): string {
-  return attempt(() => decodeURIComponent(text)) ?? text;
+  // Most texts have none.
+  return text.includes('%') ? (attempt(() => decodeURIComponent(text)) ?? text) : text;
 }
 
 const CAPTURE = /^\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
