@@ -279,19 +279,16 @@ function* findListenConflicts({ upstream, listen, monitor, forwarded }: ParsedCo
   }
 }
 
-/** Two parts that write one file would destroy each other's. */
+/** Two parts that write to one file would destroy each other's data. */
 function* findFileConflicts({ state, history, accessLog, control }: ParsedConfig): Generator<key.Conflict> {
   const files = { 'state.file': state.file, 'history.file': history.file, 'accessLog.file': accessLog.file };
   const owners = new Map<string, string>();
   for (const [name, file] of Object.entries({ ...files, 'control.socket': control.socket })) {
     if (file === undefined) continue;
     const owner = owners.get(resolve(file));
-    if (owner === undefined) owners.set(resolve(file), name);
-    else
-      yield {
-        keys: [owner, name],
-        line: `${name}: got ${JSON.stringify(file)}, as in ${owner}, expected another path`,
-      };
+    owners.set(resolve(file), owner ?? name);
+    const line = `${name}: got ${JSON.stringify(file)}, as in ${owner}, expected another path`;
+    if (owner !== undefined) yield { keys: [owner, name], line };
   }
 }
 

@@ -205,7 +205,7 @@ const ANY_METHOD = /^[\w!#$%&'*+.^`|~-]+ \S+ HTTP\/1\.[01]\r\n/;
 function chooseClientProblem({ code, rawPacket }: ClientError): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem(408, 'The request did not arrive in time.');
-  // Node does not know the method. Or it is another protocol.
+  // Node gives this code for a method that it does not know, and for bytes of another protocol.
   const isMethod = code === 'HPE_INVALID_METHOD' && ANY_METHOD.test(String(rawPacket));
   return isMethod ? methodNotAllowed() : new Problem(400, 'The request is not HTTP/1.1.');
 }

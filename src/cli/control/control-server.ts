@@ -168,7 +168,7 @@ function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Lo
   addCommand('/alerts/silence', ({ ms, text = '' }) => sidecar.alerts.silence(Number(ms), sanitizeText(text)));
   addCommand('/drain', () => target.drain());
   app.post('/reload', async () => ({ reload: await target.reload(), status: target.status() }));
-  // The body ends when the process does: so the client notices.
+  // The body ends with the process: that is how the client learns that the sidecar has stopped.
   app.post('/shutdown', async ({ raw }, reply) => {
     raw.socket.setTimeout(0);
     reply.hijack();

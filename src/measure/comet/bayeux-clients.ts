@@ -67,7 +67,7 @@ const UNANSWERED = {
 export class BayeuxClients {
   readonly #byToken = new Map<string, BayeuxClient>();
   readonly #logins = new Map<Session, Login>();
-  /** Logins whose `goneSinceNs` must be found by a walk over their clients: once for many events. */
+  /** Logins whose `goneSinceNs` is out of date. `sweep` computes it, once for many events: it looks at all clients. */
   readonly #unsettled = new Set<Login>();
   readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
   #parts: BayeuxClientsParts;

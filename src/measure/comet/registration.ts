@@ -73,7 +73,7 @@ export class Registration {
   /**
    * The server knows this client. One that is new to us existed before the sidecar's start; it is adopted unless it has
    * left. A client whose session ended by idleness returns with its user's next activity, not with a heartbeat. CometD
-   * takes the first client of a request for all its messages and does not look for the others, so only that is adopted.
+   * handles all messages of a request as of its first client and does not check the others: only the first is adopted.
    */
   confirm(client: BayeuxClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {

@@ -174,7 +174,7 @@ export const RULES = {
       says: isOwn
         ? `The sidecar: it refused ${formatCount(minute.refusedHere)} calls of the last minute, since limits.inFlight was reached or its machine had no resources left; ${formatPercent(share)} of the calls failed (${figures}).`
         : `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most often ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
-      suspect: worst,
+      suspect: isOwn ? undefined : worst,
     };
   },
 

@@ -94,8 +94,8 @@ export class FieldSummary {
   connectionClose = false;
   connectionKeepAlive = false;
   connectionUpgrade = false;
-  /** Connection has an option that is none of these three. */
-  hasOtherOption = false;
+  /** Connection has a further option that is long enough to name a field which the sidecar writes. */
+  hasLongOption = false;
 }
 
 /**
@@ -211,6 +211,9 @@ function noteField(
   }
 }
 
+/** The length of `forwarded`, the shortest name of a field that the sidecar writes. */
+const LONG_OPTION = 9;
+
 /** One pass without a string for each option: a list of 60 kB has 60,000. */
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
   for (let at = start; at < end; at += 1) {
@@ -223,7 +226,7 @@ function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number,
     if (isWordAlone(bytes, optionStart, optionEnd, 'close')) summary.connectionClose = true;
     else if (isWordAlone(bytes, optionStart, optionEnd, 'keep-alive')) summary.connectionKeepAlive = true;
     else if (isWordAlone(bytes, optionStart, optionEnd, 'upgrade')) summary.connectionUpgrade = true;
-    else if (optionEnd > optionStart) summary.hasOtherOption = true;
+    else if (optionEnd - optionStart >= LONG_OPTION) summary.hasLongOption = true;
   }
 }
 

@@ -125,7 +125,7 @@ export class RequestReader {
     // Any upgrade but to WebSocket may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request;
     // if the upstream agreed, the sidecar could not read anything that follows.
     const keepsUpgrade = !head.summary.hasUpgrade || head.isWebSocket;
-    if (keepsUpgrade && !head.summary.hasOtherOption) return head;
+    if (keepsUpgrade && !head.summary.hasLongOption) return head;
     const plain = withAllowedOptions(text, keepsUpgrade);
     if (plain === text) return head;
     this.unread = Buffer.concat([Buffer.from(plain, 'latin1'), this.unread.subarray(end)]);

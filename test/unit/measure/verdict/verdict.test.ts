@@ -63,6 +63,12 @@ it('calls that fail name the call with most failures; a missing application the 
   const { name, text } = verdictOf({ worst }, minute({ errors: 71 }));
   expect(name).toBe('E.Boiler.Start');
   expect(text).toContain('most often E.Boiler.Start (71 of its 143)');
+  const refused = verdictOf({ worst }, minute({ unanswered: 71, refusedHere: 71 }));
+  expect(refused).toMatchObject({
+    subject: 'sidecar',
+    name: null,
+    text: expect.stringContaining('it refused 71 calls'),
+  });
   const { text: missing } = verdictOf(minute({ ok: 0, misplaced: 20 }), { misplacedPath: '/smartweb/...' });
   expect(missing).toContain('20 requests of the last minute for /smartweb/...');
   expect(missing).toContain('the configured application is /smartWeb');
