@@ -128,6 +128,10 @@ async function askSocket(socket: string) {
   return { who: `d2-sidecar ${pid}`, state: isWaiting ? 'its upstream cannot be reached' : state, isReady };
 }
 
+/** The answers of `/livez` and `/readyz`, by status. */
+const HEALTH: Readonly<Record<number, string>> = { 200: '{"status":"ok"}', 503: '{"status":"unavailable"}' };
+const MAX_HEALTH_CHARS = 100;
+
 function askMonitor(address: HostPort, checksReadiness: boolean): ReturnType<typeof askSocket> {
   const who = formatHostPort(address);
   const path = checksReadiness ? '/readyz' : '/livez';
@@ -135,11 +139,16 @@ function askMonitor(address: HostPort, checksReadiness: boolean): ReturnType<typ
     const fail = (reason: string, cause?: unknown) => reject(new ControlError(`${who}${path}: ${reason}`, cause));
     const options = { timeout: ANSWER_TIMEOUT_MS, autoSelectFamilyAttemptTimeout: attemptTimeoutMs(ANSWER_TIMEOUT_MS) };
     const request = http.get({ ...address, path, agent: false, ...options }, (response) => {
-      response.resume();
       const { statusCode = 0 } = response;
-      if (statusCode === 200 || statusCode === 503)
-        resolve({ who, state: String(statusCode), isReady: statusCode === 200 });
-      else fail(`answered ${statusCode}, expected 200 or 503`);
+      let text = '';
+      response.setEncoding('latin1').on('data', (part: string) => {
+        if (text.length < MAX_HEALTH_CHARS) text += part;
+      });
+      response.on('close', () => {
+        // The clients' port may answer 200 as well: with a page of the server.
+        if (text === HEALTH[statusCode]) resolve({ who, state: String(statusCode), isReady: statusCode === 200 });
+        else fail(`answered ${statusCode}, but not as a sidecar; is this its address for monitoring?`);
+      });
     });
     request.on('timeout', () => request.destroy(new Error('no answer')));
     request.on('error', (error) => {

@@ -44,28 +44,33 @@ describe('health, over the control socket', () => {
 describe('health, over HTTP', () => {
   const asked: string[] = [];
 
-  async function askMonitor(checksReadiness: boolean, status: number): Promise<number> {
+  async function askMonitor(checksReadiness: boolean, status: number, text: string): Promise<number> {
     asked.length = 0;
     const { port, close } = await startApplication(({ url = '' }, response) => {
       asked.push(url);
-      response.writeHead(status).end();
+      response.writeHead(status).end(text);
     });
     onTestFinished(close);
     return await health({ flags: {}, checksReadiness, monitor: { host: '127.0.0.1', port } }, {}, printed);
   }
 
   it.each([
-    [200, false, 0, '/livez'],
-    [200, true, 0, '/readyz'],
-    [503, true, 1, '/readyz'],
-  ])('accepts %i as an answer (ready asked: %s), and exits with %i', async (status, checksReadiness, code, path) => {
-    expect(await askMonitor(checksReadiness, status)).toBe(code);
+    [200, 'ok', false, 0, '/livez'],
+    [200, 'ok', true, 0, '/readyz'],
+    [503, 'unavailable', true, 1, '/readyz'],
+  ])('accepts %i as an answer (%s, ready asked: %s), and exits with %i', async (status, word, isReady, code, path) => {
+    expect(await askMonitor(isReady, status, `{"status":"${word}"}`)).toBe(code);
     expect(asked).toEqual([path]);
   });
 
-  it.each([404, 302])('refuses %i as another server’s answer', async (status) => {
-    const message = expect.stringContaining(`/livez: answered ${status}, expected 200 or 503`);
-    await expect(askMonitor(false, status)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+  it.each([
+    [404, '{"status":"ok"}'],
+    [200, '<html>Welcome to the plant</html>'],
+    [503, ''],
+    [200, '{"status":"ok"}'.repeat(1_000)],
+  ])('refuses %i as another server’s answer: %.40s', async (status, text) => {
+    const message = expect.stringContaining(`/livez: answered ${status}, but not as a sidecar; is this its address`);
+    await expect(askMonitor(false, status, text)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
   });
 
   it('fails if nothing listens', async () => {
