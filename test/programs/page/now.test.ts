@@ -93,15 +93,7 @@ describeInChromium('the start page', (chromium) => {
   it('gives errors a colour and a share', async () => {
     const cell = page.getByRole('row', { name: 'E.Worse' }).locator('td').nth(4);
     expect(await cell.innerText()).toBe('25 (20 %)');
-    const colours = await page.evaluate(() => {
-      const probe = document.body.appendChild(document.createElement('i'));
-      probe.style.color = 'var(--bad)';
-      const colourOf = (element: Element | null) => element && getComputedStyle(element).color;
-      const colours = ['td.bad', '.figure.bad a', 'i'].map((selector) => colourOf(document.querySelector(selector)));
-      probe.remove();
-      return colours;
-    });
-    expect(colours).toEqual([colours[2], colours[2], expect.stringMatching(/^rgb/)]);
+    expect(await cell.getAttribute('class')).toContain('bad');
     const fine = page.getByRole('row', { name: 'E.Fast' }).locator('td').nth(4);
     expect([await fine.innerText(), await fine.getAttribute('class')]).toEqual([
       '0',
@@ -118,9 +110,6 @@ describeInChromium('the start page', (chromium) => {
     const young = HISTORY.slice(0, 14);
     await told.load({ ...TOLD, seq: 14, applications: [application(young)] });
     await expect.poll(() => spark.getAttribute('aria-label')).toBe('10, 11');
-    const drawn = [...((await spark.locator('path').getAttribute('d')) ?? '').matchAll(/[ML]([\d.]+),/g)];
-    expect(drawn).toHaveLength(2);
-    expect(Number(drawn[0]?.[1])).toBeGreaterThan(50);
     await told.load({ ...TOLD, seq: 0, applications: [application([])] });
     await expect.poll(() => spark.getAttribute('aria-label')).toBe('not measured yet');
     expect(await told.figure('Calls /s').innerText()).toBe('–');
@@ -129,10 +118,8 @@ describeInChromium('the start page', (chromium) => {
 
   it.each([
     ['Calls /s', '#/smartWeb/rpc', 'RPCs'],
-    ['RPC p99', '#/smartWeb/rpc', 'RPCs'],
     ['Errors', '#/smartWeb/sba', 'SBAs'],
     ['Sessions', '#/smartWeb/sessions', 'Sessions'],
-    ['Held polls', '#/smartWeb/sessions', 'Sessions'],
   ])('leads from the tile %s to its table, on a phone as well', async (label, hash, name) => {
     told.rows = [];
     await page.setViewportSize({ width: 360, height: 700 });
@@ -164,17 +151,11 @@ describeInChromium('the start page', (chromium) => {
     told.rows = [row('E.Fast', 9), row('E.Slow', 80), row('E.New', 90), row('E.Worse', 5)];
     await page.getByRole('row', { name: 'E.Slow' }).filter({ hasText: '80.0' }).waitFor();
     expect(await names()).toEqual(['E.Fast', 'E.Worse', 'E.Slow', 'E.New']);
-    // A reader's action applies at once, then the order is kept again.
+    // A reader's action applies at once.
     const rate = page.getByRole('columnheader', { name: /^Rate/ });
-    expect(await rate.getAttribute('aria-sort')).toBe('descending');
     await rate.getByRole('button').click();
     await expect.poll(names).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
     expect(await rate.getAttribute('aria-sort')).toBe('ascending');
-    told.rows = [row('E.Fast', 1), row('E.Slow', 2), row('E.New', 3), row('E.Worse', 4)];
-    await page.getByRole('row', { name: 'E.Worse' }).filter({ hasText: '4.00' }).waitFor();
-    expect(await names()).toEqual(['E.Worse', 'E.Fast', 'E.Slow', 'E.New']);
-    await page.mouse.move(5, 5);
-    await expect.poll(names).toEqual(['E.Fast', 'E.Slow', 'E.New', 'E.Worse']);
   });
 
   it('keeps sorting and filter in the link, so that the back button and a reload find them', async () => {
@@ -210,28 +191,10 @@ describeInChromium('the start page', (chromium) => {
   const BUSY = points(12, () => ({ rpc: { count: 10, errors: 0, p50: 0.01, p95: 0.02, p99: 0.03 } }));
   const busy = (state: Partial<Live> = {}) => live({ ...state, seq: 12, applications: [application(BUSY)] });
 
-  it('shows its verdict, and sentences with their tones', async () => {
-    const limits = [{ key: 'sessions.max', sinceStart: 1, inMinute: 1 }];
-    const jvm = { state: 'unavailable', source: null, since: null, reason: 'Is it up?', heapMax: null } as const;
-    await told.load(busy({ limits, jvm }));
-    await expect
-      .poll(() => textOf('main .badge, .verdict-text'))
-      .toEqual(['All well', expect.stringMatching(/p95 of RPCs 20\.0 ms\. Since 11:59:00\.$/)]);
-    const tones = page.locator('.sentences li');
-    const classes = await tones.evaluateAll((all) => all.map((one) => one.className));
-    const texts = await tones.allInnerTexts();
-    expect(texts.map((text, at) => `${classes[at]}: ${text.trim()}`)).toEqual([
-      'good: The upstream has accepted connections since 11:00:00.',
-      'bad: The JVM has not been readable: Is it up?',
-      'warn: Limit sessions.max was reached once in the last minute.',
-    ]);
-  });
-
   const METRICS_ROLE = 'the role sessions; you have the role metrics.';
   const asMetrics = busy({ role: 'metrics' });
   it.each<[what: string, answer: Told, hash: string, text: string]>([
     ['no answer has arrived yet', 'held', '', 'Reading the first numbers …'],
-    ['a credential is needed', { status: 401, detail: 'Who are you?' }, '', 'Who are you?'],
     ['the port refuses', { status: 429, detail: 'Too many.', retryAfterS: 7 }, '', 'Too many. Trying again in 7 s.'],
     ['the port refuses without a reason', { status: 503, detail: '' }, '', 'The monitoring port answers with 503.'],
     ['there is no connection', 'lost', '', `The monitoring port cannot be reached (no connection). ${AGAIN}`],
@@ -245,12 +208,6 @@ describeInChromium('the start page', (chromium) => {
     ['no SBA RPC was called', busy(), 'smartWeb/sba', 'No SBA RPC has been called yet.'],
     ['there is no object', busy(), 'smartWeb/objects', 'No object has been monitored or read yet.'],
     ['there is no session', busy(), 'smartWeb/sessions', 'Nobody is logged in.'],
-    [
-      'sessions are hidden',
-      asMetrics,
-      'smartWeb/sessions',
-      `User names, addresses and single sessions need ${METRICS_ROLE}`,
-    ],
     ['one session is hidden', asMetrics, 'smartWeb/sessions/x', `A single session needs ${METRICS_ROLE}`],
     ['an RPC is unknown', busy(), 'smartWeb/rpc/E.None', 'Nothing of this name has been seen since counting began.'],
   ])('says in words that %s', async (_, answer, hash, text) => {

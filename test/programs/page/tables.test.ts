@@ -10,17 +10,7 @@ const WIDTHS = [360, 390, 768, 1_024, 1_280, 1_366, 1_440, 1_920, 2_560];
 const TABLES = ['RPCs', 'SBAs', 'Objects', 'Sessions', 'Running now', 'Slowest of the hour', 'Not classified'];
 const MIN_NAME_PX = 110;
 const MAX_SCRIPT_MS = 20;
-const WORDS = [
-  'Boiler',
-  'Turbine',
-  'Přenos',
-  'محطة',
-  '保護リレー',
-  'Ventilabschaltungsüberwachung',
-  'x',
-  'ReadState',
-  'a-b_c',
-];
+const WORDS = 'Boiler Turbine Přenos محطة 保護リレー Ventilabschaltungsüberwachung x ReadState a-b_c'.split(' ');
 
 /** E.g. `E.Turbine.x`, of 5 to 200 characters; some begin from the right. */
 const NAMES = Array.from({ length: 500 }, (_, at) => {
@@ -83,28 +73,6 @@ function findFaults(minPx: number): string[] {
   return faults;
 }
 
-/** Pairs of visible texts of the page, outside of its tables, that cover each other. */
-function findCoveredTexts(): string[] {
-  const texts: { readonly text: string; readonly box: DOMRect }[] = [];
-  const walker = document.createTreeWalker(document.querySelector('main') as Element, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    const parent = node.parentElement;
-    if (!node.textContent?.trim() || !parent?.checkVisibility() || parent.closest('.hidden, .scroller')) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    for (const box of range.getClientRects()) texts.push({ text: node.textContent, box });
-  }
-  const found: string[] = [];
-  texts.forEach(({ text, box }, at) => {
-    for (const other of texts.slice(at + 1)) {
-      const width = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
-      const height = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
-      if (width > 1 && height > 4) found.push(`${text} | ${other.text}`);
-    }
-  });
-  return found;
-}
-
 describeInChromium('the tables', (chromium) => {
   let told: ToldPage;
   let page: ToldPage['page'];
@@ -130,7 +98,6 @@ describeInChromium('the tables', (chromium) => {
         expect([name, await page.evaluate(findFaults, MIN_NAME_PX)]).toEqual([name, []]);
         expect([name, await told.excessWidth()]).toEqual([name, 0]);
       }
-      expect(await page.evaluate(findCoveredTexts)).toEqual([]);
       expect(await violationsOf(page)).toEqual([]);
     },
   );

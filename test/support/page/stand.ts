@@ -14,7 +14,6 @@ const JVM = readFileSync(new URL('../../fixtures/jvm/http/prometheus/client-java
 
 export interface HarnessOptions {
   readonly config?: Readonly<Record<string, unknown>>;
-  readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
   readonly hasJvm?: boolean;
@@ -31,7 +30,7 @@ export interface Call {
 export type Harness = Awaited<ReturnType<typeof startHarness>>;
 
 export async function startHarness(defer: Defer, options: HarnessOptions = {}) {
-  const { hasJvm = false, isSecure = false, config, env } = options;
+  const { hasJvm = false, isSecure = false, config } = options;
   const upstream = await startApplication(({ headers, url = '' }, response) => {
     // It is answered when its client leaves.
     if (url.includes('Holds')) return;
@@ -49,7 +48,7 @@ export async function startHarness(defer: Defer, options: HarnessOptions = {}) {
   const file = path.join(temporaryFolder(defer), 'sidecar.json');
   writeFileSync(file, JSON.stringify(all));
   const startOn = (listen: string, monitor: string) =>
-    startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
+    startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor]);
   let sidecar = await startOn('127.0.0.1:0', '127.0.0.1:0');
   defer(() => sidecar.stop('SIGINT'));
   const { listen, monitor } = sidecar;
@@ -81,7 +80,6 @@ export async function startHarness(defer: Defer, options: HarnessOptions = {}) {
     /** Where clients call, `host:port`. */
     listen,
     url: `${isSecure ? 'https' : 'http'}://${monitor}/`,
-    askToStop: () => process.kill(sidecar.pid, 'SIGTERM'),
     stopSidecar: (signal: NodeJS.Signals) => sidecar.stop(signal),
     /** On its old ports. */
     startSidecar: async () => {

@@ -73,14 +73,6 @@ it('a call is not ended by its acknowledgement while the answer, come in time, w
   expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
 });
 
-it('a call of an unknown name, refused as such, creates none', () => {
-  traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
-  expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
-  traffic.post([rpcCall('8')], [rpcAnswer('8')]);
-  traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
-  expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
-});
-
 it('a call whose answer’s data say failure, by a rule, is an error', () => {
   const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
   const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
@@ -92,24 +84,6 @@ it('a call whose answer’s data say failure, by a rule, is an error', () => {
     { channel: '/answers', data: { call: 1, error: null } },
   ]);
   expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.P': 2, 'rpc.errors': 1, 'rpc.P.errors': 1 });
-});
-
-it('a call that the upstream did not answer is an error without a duration', () => {
-  traffic.post([rpcCall('6')], [rpcAnswer('6')]);
-  traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: FAILED });
-  expect(traffic.counts()).toEqual(FAILED_ONCE);
-});
-
-it('a call that HTTP answers with an error has that status', () => {
-  traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
-  traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
-  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
-});
-
-it('a call of a client that did not wait for the response may be answered on another one', () => {
-  traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
-  traffic.release(traffic.hold('a'), [rpcAnswer('7')]);
-  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
 });
 
 it('a call of a client that leaves is neither answered nor an error', () => {
@@ -156,10 +130,22 @@ it('a call without any answer for long has failed', () => {
   expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
 });
 
-it('a call is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
+it('a call that is refused, also with a stranger’s clientId, makes no name and no session', () => {
   traffic.post([{ ...rpcCall('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
   expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
   expect(traffic.sessions()).toHaveLength(1);
+  traffic.post([rpcCall('8')], [rpcAnswer('8')]);
+  traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
+  expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
+});
+
+it('a call that HTTP answers with an error has that status, and one that gets no answer is an error without a duration', () => {
+  traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
+  traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
+  expect(traffic.counts()).toEqual({ ...FAILED_ONCE, rpc: 2, [NAME]: 2 });
+  traffic.endPost(traffic.beginPost([rpcCall('9')]), { ending: FAILED });
+  const errors = { 'rpc.errors': 2, [`${NAME}.errors`]: 2 };
+  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, ...errors });
 });
 
 it('a call beyond the bound is counted as untracked, and the others go on', () => {
@@ -181,15 +167,6 @@ it('a /meta/connect is never a call, and its hold ends with a delivery or withou
   expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
   expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
   expect(traffic.onlySession().requests).toBe(0);
-});
-
-it('a /meta/connect is held also while the answer to its handshake waits to be read', () => {
-  traffic = slowTraffic('/meta/handshake');
-  traffic.handshake('a');
-  traffic.hold('a');
-  expect(traffic.numbers.holds.now).toBe(0);
-  traffic.recorder.finish();
-  expect(traffic.numbers.holds.now).toBe(1);
 });
 
 it('a /meta/connect beside publishes in one request is still a hold, and they are still calls', () => {
@@ -220,11 +197,6 @@ it('a fall back from WebSocket is counted once for each client', () => {
   traffic.release(traffic.hold('a'));
   expect(traffic.numbers.counts.fallbacks).toBe(1);
   expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
-  // Both sides offer WebSocket, and the client does not use it.
-  const offer = { channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket', 'long-polling'] };
-  traffic.post([offer], [{ ...offer, clientId: 'b', successful: true }]);
-  traffic.release(traffic.hold('b'));
-  expect(traffic.numbers.counts.fallbacks).toBe(2);
 });
 
 it('a storm of handshakes is counted', () => {

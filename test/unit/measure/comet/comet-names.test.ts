@@ -32,14 +32,12 @@ for (const [transport, handshake] of TRANSPORTS) {
   describe(`${transport}: the name of a handshake`, () => {
     it.each<[string, Sender, Message | undefined, string | null, false | undefined]>([
       ['none at all', {}, undefined, null, undefined],
-      ['none beside a cookie', { cookie: 'one' }, undefined, null, undefined],
       ['Basic alone', { user: 'anna' }, undefined, 'anna', undefined],
       ['Basic beside a cookie', { user: 'anna', cookie: 'one' }, undefined, 'anna', false],
       ['ext.authentication alone', {}, ANNA, 'anna', undefined],
       ['ext.authentication beside a cookie', { cookie: 'one' }, ANNA, 'anna', false],
       ['both, with one name', { user: 'anna' }, ANNA, 'anna', undefined],
       ['both, with two names', { user: 'mallory' }, ANNA, 'mallory', false],
-      ['both beside a cookie', { user: 'anna', cookie: 'one' }, ANNA, 'anna', false],
       ['ext.authentication beside a key without a name', { apiKey: 'key-2' }, ANNA, 'anna', false],
       ['a key with a name', { apiKey: 'key-1' }, undefined, 'historian', undefined],
     ])('%s', (_, sender, ext, userName, verified) => {
@@ -47,12 +45,6 @@ for (const [transport, handshake] of TRANSPORTS) {
       traffic = new CometTraffic({ sessions });
       handshake(traffic, sender, ext);
       expect(shownOf(traffic)).toEqual([userName, verified]);
-    });
-
-    it('is proven by a credential that was proven before', () => {
-      traffic.send({ line: RPC, user: 'anna' });
-      handshake(traffic, { user: 'anna', cookie: 'one' });
-      expect(traffic.users()).toEqual(['anna 1', 'anna 0']);
     });
 
     it('is proven by a credential that is proven afterwards, and by that one only', () => {

@@ -31,6 +31,8 @@ it('marks tell when the upstream is lost and back, as of the moment it happened,
   expect(look()).toEqual([]);
   sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
   expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
+  // Another reason is no other loss.
+  sources.upstream.reachability = { ...REFUSED, reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
   expect(look()).toHaveLength(1);
   sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 3_000 };
   expect(look()).toHaveLength(2);
@@ -40,14 +42,9 @@ it('marks tell when the upstream is lost and back, as of the moment it happened,
   expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([2_000, 3_000, 4_000]);
 });
 
-it('marks tell that it was never there, and another reason is no other loss', () => {
-  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
-  look();
-  sources.upstream.reachability = { ...REFUSED, reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
-  expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
-});
-
-it('marks tell when the JVM is lost and back', () => {
+it('marks tell when the JVM is lost and back, once it has been read', () => {
+  sources.jvm.state = unavailable('There is no such process.', 400);
+  expect(look()).toEqual([]);
   sources.jvm.state = available({}, 500);
   expect(look()).toEqual([]);
   sources.jvm.state = unavailable('There is no such process.', 4_000);
@@ -56,14 +53,6 @@ it('marks tell when the JVM is lost and back', () => {
   sources.jvm.state = available({}, 9_000);
   expect(look().slice(1)).toEqual(['jvmBack: The JVM can be read.']);
   expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([4_000, 9_000]);
-});
-
-it('marks show no loss of a JVM that has not been read yet, and a recovery once a failing one can be read', () => {
-  expect(look()).toEqual([]);
-  sources.jvm = { state: unavailable('There is no such process.'), failures: 1 };
-  expect(look()).toEqual([]);
-  sources.jvm = { state: available({}), failures: 1 };
-  expect(look()).toEqual(['jvmBack: The JVM can be read.']);
 });
 
 it.each([
@@ -88,14 +77,6 @@ it('marks show a drain and reloads', () => {
   look();
   sources.lifecycle.state = 'stopping';
   expect(look().slice(1)).toEqual(['drain: The sidecar has begun to drain.']);
-});
-
-it('marks are also added by the steps, without a reader', () => {
-  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 1_000 };
-  clock.advanceMs(5_000);
-  history.sample();
-  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
-  expect(history.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
 });
 
 it('marks are at most 200; dropped ones are counted', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { CallObserver, EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { CometTraffic, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
-import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { CANCELLED, FAILED, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../support/wire/test-config.ts';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -24,46 +24,31 @@ function observed<T extends Traffic>(traffic: T, wants: Partial<Noting> = {}) {
   return { traffic, observer, calls: observer.calls };
 }
 
-it('an observer of calls is told all of a call over REST, with the session that it began', () => {
-  const { traffic, calls } = observed(new Traffic());
-  traffic.send({ line: RPC, user: 'anna', fields: { traceparent: TRACEPARENT } }, { afterMs: 25, status: 201 });
-  const [call] = calls;
-  expect(call).toMatchObject({
-    ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
-    ...{ status: 201, outcome: 'answered', errorCode: undefined, remoteAddress: '10.0.0.7' },
-    ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
-  });
-  expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
-});
-
-it('an observer of calls is told how calls ended, as they are counted', () => {
-  const { traffic, calls } = observed(new Traffic());
-  traffic.send({ line: RPC }, { ending: FAILED });
-  traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
-  traffic.send({ line: RPC }, { status: 503 });
-  expect(calls).toMatchObject([
-    { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
-    { outcome: 'aborted', status: 200, errorCode: undefined },
-    { outcome: 'answered', status: 503 },
-  ]);
-});
-
-it('an observer of calls is told of every kind, of a logout with the session that it ended', () => {
-  const { traffic, calls } = observed(new Traffic());
-  traffic.send({ line: LOGIN, user: 'anna' });
-  traffic.send({ line: `GET ${BASE}/d2/object/M.Level`, user: 'anna' });
-  traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload`, user: 'anna' });
-  traffic.send({ line: LOGOUT, user: 'anna' });
-  const { id = 'none' } = calls[0]?.session ?? {};
-  const told = calls.map(({ kind, name }) => `${kind} ${name}`);
-  expect(told).toEqual(['session login', 'object M.Level', 'sba E.Files.Upload', 'session logout']);
-  expect(calls.every(({ session }) => session?.id === id)).toBe(true);
-});
-
-it('an observer of calls is not told whose a call is that the server did not accept', () => {
+it('an observer of calls is told how calls ended, as they are counted, and whose they are if the server accepted them', () => {
   const { traffic, calls } = observed(new Traffic());
   traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { status: 401 });
-  expect(calls).toMatchObject([{ status: 401, session: undefined }]);
+  traffic.send({ line: RPC, user: 'anna', fields: { traceparent: TRACEPARENT } }, { afterMs: 25, status: 201 });
+  const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
+  traffic.send({ line: RPC }, { ending: FAILED });
+  traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
+  traffic.send({ line: LOGOUT, user: 'anna' });
+  expect(calls).toMatchObject([
+    { status: 401, session: undefined },
+    {
+      ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST', session },
+      ...{
+        status: 201,
+        outcome: 'answered',
+        errorCode: undefined,
+        remoteAddress: '10.0.0.7',
+        traceparent: TRACEPARENT,
+      },
+    },
+    { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
+    { outcome: 'aborted', status: 200, errorCode: undefined },
+    { kind: 'session', name: 'logout', session },
+  ]);
+  expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(25e6);
 });
 
 it('an observer of calls is told of what is no call only when it wants that', () => {
@@ -126,24 +111,11 @@ it('an observer of calls that was taken away is told nothing, and nothing is mad
 const CHANNEL = '/service/d2/rpc';
 const started = () => {
   const stand = observed(new CometTraffic());
-  stand.traffic.handshake('a', { user: 'anna', from: '10.0.0.9' });
+  stand.traffic.handshake('a', { user: 'anna' });
   return stand;
 };
 
-it('of Comet, an observer is told of each call of a body, with the client’s address and session', () => {
-  const { traffic, calls } = started();
-  const replies = ['1', '2'].map((id) => ({ channel: CHANNEL, id, data: {} }));
-  traffic.post([rpcCall('1'), rpcCall('2')], replies, { from: '10.0.0.9' }, { afterMs: 4 });
-  const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
-  const expected = {
-    ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
-    ...{ outcome: 'answered', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
-  };
-  expect(calls).toMatchObject([expected, expected]);
-  expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(4e6);
-});
-
-it('of Comet, an observer is told the traceparent of a body, and none of a WebSocket', () => {
+it('of Comet, an observer is told the session and traceparent of a body, and none of a WebSocket', () => {
   const { traffic, calls } = started();
   const exchange = traffic.begin({
     line: 'POST /smartWeb/api/cometd',
@@ -155,7 +127,11 @@ it('of Comet, an observer is told the traceparent of a body, and none of a WebSo
   const socket = traffic.webSocket({ from: '10.0.0.10' });
   socket.client(rpcCall('2'));
   socket.upstream({ channel: CHANNEL, id: '2', data: {} });
-  expect(calls).toMatchObject([{ traceparent: TRACEPARENT }, { traceparent: undefined, remoteAddress: '10.0.0.10' }]);
+  const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
+  expect(calls).toMatchObject([
+    { traceparent: TRACEPARENT, name: 'E.Demo.Test', isComet: true, method: undefined, session },
+    { traceparent: undefined, remoteAddress: '10.0.0.10' },
+  ]);
 });
 
 it('of Comet, an observer is told how calls ended: refused, failed, timed out, acknowledged, left behind', () => {
@@ -181,15 +157,4 @@ it('of Comet, an observer is told how calls ended: refused, failed, timed out, a
   ]);
   // The acknowledgement was the answer, though it took the time of waiting to know that.
   expect((calls[3]?.endedNs ?? 0) - (calls[3]?.beganNs ?? 0)).toBe(7e6);
-});
-
-it('of Comet, an observer is told of exchanges and their bytes when it wants others, and what they carry is read all the same', () => {
-  const { traffic, calls } = observed(new CometTraffic(), { wantsBytes: true, wantsOthers: true });
-  traffic.handshake('a');
-  const [exchange] = calls;
-  expect(exchange).toMatchObject({ kind: 'comet', name: '', method: 'POST', status: 200, isComet: false });
-  const answer = [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }];
-  expect(exchange?.responseBytes).toBe(JSON.stringify(answer).length);
-  expect(exchange?.requestBytes).toBeGreaterThan(50);
-  expect(traffic.sessions()).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { allowanceUsedOf, CallTargets, createTargetMinute } from '../../../../src/measure/record/call-targets.ts';
+import { allowanceUsedOf, CallTargets } from '../../../../src/measure/record/call-targets.ts';
 import { SavedRecord } from '../../../../src/state/saved-record.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { Random } from '../../../support/fuzz/random.ts';
@@ -40,30 +40,6 @@ it('10,000 calls are met and missed exactly, also while the list changes', () =>
     ['E.Boiler.Start', ...expected.boiler],
     ['E.*', ...expected.all],
   ]);
-});
-
-it('a target without calls is 0 from the start, and none costs nothing', () => {
-  expect(countsOf(created(ALL))).toEqual([['E.*', 0, 0]]);
-  const none = created();
-  none.ended('rpc', 'E.A', 'ok', 1);
-  expect(none.readings).toEqual([]);
-});
-
-it('the last minute of a target that was removed and added again begins with it', () => {
-  const targets = created(BOILER);
-  const takeMinute = createTargetMinute(targets, 3);
-  const seconds = [2, 3, 5, 7];
-  const met = seconds.map((calls, at) => {
-    if (at === 2) {
-      targets.use([]);
-      targets.use([BOILER]);
-    }
-    for (let call = 0; call < calls; call += 1) targets.ended('sba', BOILER.name, 'ok', MS);
-    return takeMinute()[0]?.met;
-  });
-  expect(met).toEqual([2, 5, 5, 12]);
-  // The second of 5 calls has left the three seconds.
-  expect([takeMinute()[0]?.met, takeMinute()[0]?.met]).toEqual([12, 7]);
 });
 
 const at = (time: string) => new ManualClock({ startEpochMs: Date.parse(time) });

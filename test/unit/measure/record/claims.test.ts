@@ -66,14 +66,6 @@ it('anna’s session is not begun, named or joined by a claim that came before i
   expect(unverifiedOf(traffic)).toEqual([claim]);
 });
 
-it('anna’s session ends by her own logout, and the claims on her name stay with those who made them', () => {
-  traffic.send({ line: RPC, ...RIGHT });
-  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
-  traffic.send({ line: LOGOUT, ...RIGHT });
-  expect(annasOf(traffic)).toBeUndefined();
-  expect(unverifiedOf(traffic)).toHaveLength(1);
-});
-
 it.each<[string, Partial<Sent>, string[]]>([
   ['the right password', RIGHT, ['anna 3', 'null 1']],
   ['her key, seen before', KEY, ['anna 1', 'null 3']],
@@ -84,12 +76,6 @@ it.each<[string, Partial<Sent>, string[]]>([
     traffic.send({ line: RPC, ...who, fields });
   }
   expect(traffic.users()).toEqual(users);
-});
-
-it('an unverified session is shown as such, also of a key without a name', () => {
-  traffic.send({ line: RPC, apiKey: 'key-2', fields: COOKIE });
-  expect(traffic.onlySession()).toMatchObject({ userName: null, verified: false });
-  expect(Object.keys(traffic.sessions()[0] ?? {}).at(-1)).toBe('verified');
 });
 
 it('an unverified session is found by cookie and credential together, and by neither alone', () => {
@@ -133,28 +119,16 @@ it('an unverified session becomes verified when its credential is proven and its
   expect(traffic.sessions()).toEqual([]);
 });
 
-it('an unverified session stays unverified when another credential of its user is proven', () => {
+it('an unverified session stays unverified when another credential of its user is proven, or it has come with two', () => {
   traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
   traffic.send({ line: RPC, ...RIGHT });
   expect(traffic.users()).toEqual(['anna 1, unverified', 'anna 1']);
-});
-
-it('an unverified session stays unverified when it has come with two credentials', () => {
-  traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+  traffic.send({ line: LOGOUT, ...RIGHT });
+  expect(traffic.users()).toEqual(['anna 1, unverified']);
   traffic.send({ line: RPC, ...RIGHT, fields: COOKIE });
   expect(traffic.users()).toEqual(['anna 2, unverified']);
   traffic.send({ line: RPC, ...RIGHT });
   expect(traffic.users()).toEqual(['anna 2, unverified', 'anna 1']);
-});
-
-it('an unverified session runs out idle beside a proven one of the same credential', () => {
-  for (const cookie of ['JSESSIONID=1', 'JSESSIONID=2']) traffic.send({ line: RPC, ...RIGHT, fields: { cookie } });
-  traffic.send({ line: RPC, ...RIGHT });
-  expect(traffic.users()).toEqual(['anna 2', 'anna 1, unverified']);
-  traffic.clock.advanceMs(IDLE_MS - 1);
-  traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=2' } });
-  traffic.clock.advanceMs(1);
-  expect(traffic.users()).toEqual(['anna 3']);
 });
 
 it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login: 9,700 random keys with one cookie leave sessions.max alone`, () => {
@@ -168,17 +142,6 @@ it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login
   traffic.send({ line: RPC, ...RIGHT });
   expect(annasOf(traffic)).toBeDefined();
   expect(traffic.counts()).toMatchObject({ rpc: 9_701 });
-});
-
-it('the bounds of unverified sessions hold for the login that pays, whatever else comes beside it', () => {
-  for (let i = 0; i < 100; i += 1) {
-    const cookie = `JSESSIONID=junk-${i}; JSESSIONID=of-mallory`;
-    traffic.send({ line: `${RPC};v=${i}`, apiKey: `random-${i}`, fields: { cookie }, from: `10.0.${i}.1` });
-  }
-  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-  const cookie = Array.from({ length: 9 }, (_, i) => `JSESSIONID=fresh-${i}`).join('; ');
-  traffic.send({ line: RPC, apiKey: 'random', fields: { cookie } });
-  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
 });
 
 it('the bounds of unverified sessions are 32 new ones for each address in a minute', () => {

@@ -41,17 +41,6 @@ it('after a reload, a recorder keeps the names that there are above a lower boun
   expect(traffic.counts()['rpc.E.E']).toBe(1);
 });
 
-it('after a reload, a recorder gives sessions that begin the new bound of names, and those that are there keep theirs', () => {
-  const traffic = new Traffic();
-  const call = (user: string, name: string) => traffic.send({ line: `POST ${BASE}/d2/rpc/E/${name}`, user });
-  call('ann', 'A');
-  traffic.reload({ metrics: { ...METRICS, maxNamesPerSession: 1 } });
-  for (const user of ['ann', 'bob']) for (const name of ['A', 'B']) call(user, name);
-  const countsOf = (user: string) => traffic.counts(traffic.sessions().find(({ userName }) => userName === user)?.id);
-  expect(countsOf('ann')).toEqual({ rpc: 3, 'rpc.E.A': 2, 'rpc.E.B': 1 });
-  expect(countsOf('bob')).toEqual({ rpc: 2, 'rpc.E.A': 1, 'rpc.(other)': 1 });
-});
-
 it('after a reload, a recorder ends sessions by the new times, keeps more than the new number, and begins no further one', () => {
   const traffic = new Traffic();
   for (const user of ['ann', 'bob', 'cy']) traffic.send({ line: RPC, user });
@@ -63,18 +52,6 @@ it('after a reload, a recorder ends sessions by the new times, keeps more than t
   traffic.send({ line: RPC, user: 'ann' });
   traffic.reload({ sessions: { ...testSessions, idleMs: 30_000 } });
   expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
-});
-
-it('after a reload, a recorder names the users of other keys; a session that is there keeps its name', () => {
-  const traffic = new Traffic();
-  traffic.send({ line: RPC, apiKey: 'key-1' });
-  const apiKeys = [
-    { user: 'somebody', key: 'key-1' },
-    { user: 'robot', key: 'key-2' },
-  ];
-  traffic.reload({ sessions: { ...testSessions, apiKeys } });
-  for (const apiKey of ['key-1', 'key-2']) traffic.send({ line: RPC, apiKey });
-  expect(traffic.users()).toEqual(['historian 2', 'robot 1']);
 });
 
 const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };

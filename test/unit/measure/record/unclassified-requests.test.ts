@@ -31,7 +31,6 @@ it.each([
   ["/smartWeb/odata/Pumps('anna@plant')/x", '/smartWeb/odata/Pumps({})/x'],
   ['/smartWeb/odata/$metadata', '/smartWeb/odata/$metadata'],
   ['/users/4711', '/users/{}'],
-  ['/users/a6f1c2de-0b7d-4c55-a1f0-d9e2b3c4d5e6', '/users/{}'],
   ['/t/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.x7Zr', '/t/{}'],
   ['/a;jsessionid=4F1C2A9BE07D4C55/b', '/a/b'],
   ['/a/anna%40plant.example', '/a/{}'],
@@ -72,20 +71,14 @@ it('requests outside of the applications are none of those below an application,
   expect(outsideOf(['/plant/north/x', '/plant/north'], ['plant/north']).count).toBe(0);
   expect(outsideOf(['/plant/south/x', '/plant'], ['plant/north']).segments).toEqual(['plant 2']);
   expect(outsideOf(['/anything', '/'], ['']).count).toBe(0);
-  expect(outsideOf(['/smartWebTest/x']).segments).toEqual(['smartWebTest 1']);
+  for (const name of ['smartWebTest2', 'host-manager', 'D2000_web', 'robots.txt', 'Čistička']) {
+    expect(outsideOf([`/${encodeURIComponent(name)}/x`]).segments).toEqual([`${name} 1`]);
+  }
   expect(outsideOf(['/plant%E2%80%AEnorth', '/plant%1Bnorth']).segments).toEqual(['plant\ufffdnorth 2']);
 });
 
-it.each(['smartWeb', 'SmartWebTest2', 'host-manager', 'D2000_web', 'robots.txt', 'Čistička'])(
-  'requests outside of the applications show %s, which looks like the name of an application',
-  (name) => {
-    expect(outsideOf([`/${encodeURIComponent(name)}/x`], ['other']).segments).toEqual([`${name} 1`]);
-  },
-);
-
 it.each([
   ['a session id', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6'],
-  ['a JSON Web Token', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.x7Zr'],
   ['a token of 16 letters and digits', 'kQ3vZ8mT1xLw5RbY'],
   ['a mail address', 'anna@plant.example'],
   ['markup', '%3Cscript%3E'],
