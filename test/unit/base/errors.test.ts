@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ConfigError, ERROR_CODES, SidecarError, StartError } from '../../../src/base/errors.ts';
+import { ERROR_CODES } from '../../../src/base/errors.ts';
 import { listSources, readProject } from '../../support/docs/documents.ts';
 
 it('docs/errors.md lists every code, in order, and no other, with a meaning and an advice', () => {
@@ -11,13 +11,4 @@ it('docs/errors.md lists every code, in order, and no other, with a meaning and 
 it('the source names no code that is not listed', () => {
   const named = listSources().flatMap((file) => readProject(`src/${file}`).match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? []);
   expect(new Set(named)).toEqual(new Set(Object.keys(ERROR_CODES)));
-});
-
-it('errors carry code, name and cause', () => {
-  const cause = new Error('below');
-  const error = new StartError('D2S_ERR_LISTEN', 'port 1 is taken', { cause });
-  expect(error).toBeInstanceOf(SidecarError);
-  expect(error).toMatchObject({ code: 'D2S_ERR_LISTEN', name: 'StartError', message: 'port 1 is taken', cause });
-  expect(new ConfigError('x')).toMatchObject({ code: 'D2S_ERR_CONFIG', name: 'ConfigError' });
-  expect(new SidecarError('D2S_ERR_LISTEN').message).toBe(ERROR_CODES.D2S_ERR_LISTEN);
 });

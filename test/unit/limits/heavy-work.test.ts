@@ -57,11 +57,6 @@ it('in one turn of the event loop, waiting work runs for 4 ms, and at least one 
   expect(await turnsOf(4)).toEqual(['0 1', '2 3', '4 long', 'last']);
 });
 
-it('in one turn of the event loop, what follows the work counts as well', async () => {
-  for (let i = 0; i < 3; i += 1) work.wait('a', 3e6, () => done.push(`${i}`));
-  expect(await turnsOf(2)).toEqual(['0 1', '2']);
-});
-
 it('costs that were stated too low count for more in the next turns', async () => {
   const again = (name: number): void =>
     work.wait('a', 1e6, () => {
@@ -80,34 +75,11 @@ it('costs that were stated too low count for more in the next turns', async () =
   expect(counts).toEqual([4, 2, 1, 1, 1, 1]);
 });
 
-it('nothing overtakes work that waits', async () => {
-  wait('a', 'first', 4);
-  wait('a', 'second', 0);
-  expect(work.mayRun).toBe(false);
-  await turn();
-  expect(work.mayRun).toBe(false);
-  await turn();
-  await turn();
-  expect(work.mayRun).toBe(true);
-});
-
 it('clients take turns, however much one of them has waiting', async () => {
   for (let i = 0; i < 6; i += 1) wait('loud', `loud${i}`, 2);
   wait('quiet', 'quiet0', 2);
   wait('quiet', 'quiet1', 2);
   expect(await turnsOf(4)).toEqual(['loud0 quiet0', 'loud1 quiet1', 'loud2 loud3', 'loud4 loud5']);
-});
-
-it('work that waits again gets a later turn', async () => {
-  const again = (name: string): void =>
-    work.wait(name, 2e6, () => {
-      done.push(name);
-      if (!isOver) again(name);
-    });
-  again('a');
-  again('b');
-  again('c');
-  expect(await turnsOf(3)).toEqual(['a b', 'c a', 'b c']);
 });
 
 const LARGE = 60_000;

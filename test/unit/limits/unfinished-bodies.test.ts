@@ -52,15 +52,6 @@ it('bodies that have come in part are not evicted for a large body', () => {
   expect([third.add(70_000), second.hasGivenUp]).toEqual([false, false]);
 });
 
-it('bodies that have come in part are refused more than the whole budget', () => {
-  const memory = new MemoryBudget(200_000);
-  const bodies = new EvictableBodies(memory);
-  const body = new Body(bodies);
-  expect([body.add(90_000), body.add(90_000), body.hasGivenUp]).toEqual([true, false, false]);
-  body.kept.release();
-  expect(memory.usedBytes).toBe(0);
-});
-
 it('bodies that come byte by byte take twice their length at most', () => {
   const memory = new MemoryBudget(2_000_000);
   const body = new Body(new EvictableBodies(memory));

@@ -44,20 +44,6 @@ it('Meter averages as the library does, tick by tick', () => {
   expect(series.length).toBeGreaterThan(10);
 });
 
-it('Meter reads the same after a long idle time, whether it was read in between or not', () => {
-  const clock = new ManualClock();
-  const silent = new Meter(clock);
-  const watched = new Meter(clock);
-  silent.mark(1_000);
-  watched.mark(1_000);
-  for (let tick = 0; tick < 2_000; tick += 1) {
-    clock.advanceS(5);
-    watched.snapshot();
-  }
-  clock.advanceS(1);
-  expect(silent.snapshot()).toEqual(watched.snapshot());
-});
-
 // Of 63 million ticks, 140,000 at most are counted: the rest change nothing.
 it('Meter catches up with a hundred idle years as fast as with one, and reads what is left after ten', () => {
   const idle = (years: number) => {

@@ -124,25 +124,6 @@ it('a window never shows a value older than the window, and loses none earlier t
   }
 });
 
-// 300 and 1,500 values in a window.
-it.each([1, 5])('a window removes expired values from the percentiles, at %i values a second', (perSecond) => {
-  const { clock, timer } = timerOf();
-  const random = new Random(5);
-  // Values that differ by slice, many in one bucket, so that a slice taken out wrongly shifts every percentile.
-  for (let second = 0; second < 1_000; second += 1) {
-    for (let i = 0; i < perSecond; i += 1) timer.update((second + 1) * NS_PER_MS + random.below(20) * NS_PER_US);
-    clock.advanceS(1);
-    // The oldest second that may be there: slices of 10 s began at 0, 10, 20, ... s.
-    const oldest = second < 299 ? 0 : Math.floor((second + 1 - WINDOW_S) / 10 + 1) * 10;
-    const median = (oldest + second + 2) / 2;
-    const { p50, count } = timer.snapshot();
-    expect(Math.abs(p50 / NS_PER_MS - median), `at ${second} s`).toBeLessThanOrEqual(median * 0.005 + 0.55);
-    expect(count).toBe(perSecond * (second + 1));
-  }
-});
-
-const NOTHING = { count: 0, p50: 0, p95: 0, p99: 0 };
-
 function exactly(durations: readonly number[], percent: number): number {
   const sorted = [...durations].sort((a, b) => a - b);
   return sorted[Math.ceil((percent * sorted.length) / 100) - 1] as number;
@@ -175,16 +156,6 @@ it('steps of a timer have the distribution of that step alone, also when slices 
   }
 });
 
-it('steps of a timer begin when they are opened, also in the middle of a slice', () => {
-  const { timer } = timerOf();
-  for (let i = 0; i < 10; i += 1) timer.update(1 * NS_PER_S);
-  const steps = timer.openSteps();
-  expect(steps.take()).toEqual(NOTHING);
-  timer.update(2 * NS_PER_MS);
-  expect(steps.take()).toMatchObject({ count: 1 });
-  expect(steps.take()).toEqual(NOTHING);
-});
-
 it('steps of a timer do not include restored values', () => {
   const { timer: before } = timerOf();
   before.update(1 * NS_PER_S);
@@ -196,14 +167,4 @@ it('steps of a timer do not include restored values', () => {
   expect(count).toBe(1);
   expect(p99 / NS_PER_MS).toBeCloseTo(20, 0);
   expect(timer.snapshot().max).toBe(NS_PER_S);
-});
-
-it('steps of a timer do not change the window', () => {
-  const { timer, clock } = timerOf();
-  const steps = timer.openSteps();
-  timer.update(5 * NS_PER_MS);
-  const before = timer.snapshot();
-  steps.take();
-  clock.ns += 1;
-  expect(timer.snapshot()).toEqual({ ...before, rates: timer.snapshot().rates });
 });

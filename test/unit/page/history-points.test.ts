@@ -19,10 +19,3 @@ it.each([
 ] as const)('a figure is %s against the median of the minutes before', (trend, now) => {
   expect(compare(10, 10, 900, 10, 0, now)).toEqual({ value: 120, trend });
 });
-
-it('nothing is usual before there are five minutes, or without the figure', () => {
-  expect(compare(10, 10, 10, 10, 10)).toBeUndefined();
-  const history = points(120, () => ({}));
-  const minutes = selectUsualMinutes(history, 5);
-  expect(compareWithUsual(sumUpMinute(history, 5), minutes, ({ rpc }) => rpc.p95)).toBeUndefined();
-});

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { linkTo } from '../../../src/export/alerts/message.ts';
-import { formatAuthorization } from '../../../src/page/api.ts';
 import { createInitialState, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
 import { formatRoute, keepRange, parseRoute, type Route } from '../../../src/page/route.ts';
@@ -76,27 +75,12 @@ it('the range of the charts is kept by links without one, and replaced by links 
   expect(keepRange(at('#/a/rpc'), at('#/a/rpc/E.A')).view.rangeS).toBeUndefined();
 });
 
-it('addresses default to the first table if malformed', () => {
-  for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
-});
-
 it.each([
   ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
   ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
   ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
 ] as const)('addresses of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
   expect(formatItemPath(application, table, item)).toBe(path);
-});
-
-it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
-  expect(formatAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
-    `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
-  );
-  expect(formatAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
-  expect([formatAuthorization({ kind: 'none' }), formatAuthorization({ kind: 'browser' })]).toEqual([
-    undefined,
-    undefined,
-  ]);
 });
 
 it.each([

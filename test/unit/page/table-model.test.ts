@@ -10,16 +10,8 @@ import {
 import { formatTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
 import type { SessionRow } from '../../../src/page/live-data.ts';
-import { SESSION_COLUMNS, SLOWEST_COLUMNS } from '../../../src/page/table-columns.ts';
-import {
-  type Column,
-  filterRows,
-  formatCsv,
-  layoutColumns,
-  sliceRows,
-  sortRows,
-  splitForCut,
-} from '../../../src/page/table-model.ts';
+import { SESSION_COLUMNS } from '../../../src/page/table-columns.ts';
+import { type Column, filterRows, formatCsv, sliceRows, sortRows, splitForCut } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
 
@@ -47,17 +39,6 @@ it('rows are drawn if visible, with a margin, even if the list has become shorte
   expect(sliceRows(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
   expect(sliceRows(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
   expect(sliceRows(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
-});
-
-it('columns leave in their order when room is short, the first one never, and figures last', () => {
-  const shown = (px: number) => layoutColumns(SLOWEST_COLUMNS, px).shown.map(({ key }) => key);
-  expect(shown(1_000)).toEqual(['name', 'duration', 'clientWait', 'userName', 'remoteAddress', 'startTime', 'outcome']);
-  expect(shown(760)).toEqual(['name', 'duration', 'clientWait', 'userName', 'outcome']);
-  expect(shown(600)).toEqual(['name', 'duration', 'clientWait', 'userName']);
-  // On a phone the name has its own line.
-  expect(shown(344)).toEqual(['name', 'duration', 'clientWait', 'userName']);
-  expect(layoutColumns(SLOWEST_COLUMNS, 344)).toMatchObject({ isStacked: true, hasMore: true });
-  expect(layoutColumns(SLOWEST_COLUMNS, 1_000)).toMatchObject({ isStacked: false, hasMore: false });
 });
 
 it('a long text is split for a cut before its last word, and never within a letter', () => {

@@ -3,10 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
-import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { encodeRecords, linesOf, recordsOf } from '../../support/state/state-records.ts';
-import { testComet } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
 const folder = new StateFolder().forTests();
@@ -89,16 +88,6 @@ it('restored state reflects the time without a sidecar: averages have decayed, w
   expect(third.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
 });
 
-it('restored state keeps names above a lowered limit, and admits no more', async () => {
-  for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
-  const second = await folder.restart(first, 0, { metrics: { ...METRICS, maxNames: { rpc: 2, sba: 2, object: 2 } } });
-  second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
-  second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
-  expect(second.traffic.counts()).toEqual({
-    ...{ rpc: 5, 'rpc.E.Demo.A': 1, 'rpc.E.Demo.B': 1, 'rpc.E.Demo.C': 2, 'rpc.(other)': 1 },
-  });
-});
-
 it('sessions after a restart of a password are found again by their user, with the next accepted call', async () => {
   first.traffic.send({ line: RPC, user: 'ann' });
   const second = await folder.restart(first, 60_000);
@@ -142,20 +131,6 @@ it('sessions after a restart of a second password beside the first are not kept'
   expect(second.traffic.onlySession().userName).toBe('cyril');
 });
 
-it('sessions after a restart keep the number of calls that failed before it', async () => {
-  first.traffic.send({ line: RPC, user: 'ann' });
-  first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
-  const { traffic } = await folder.restart(first, 60_000);
-  const errors = () =>
-    [...traffic.recorder.applications.values()].flatMap(({ sessions }) =>
-      sessions.sessions().map((session) => session.errors),
-    );
-  expect(errors()).toEqual([1]);
-  traffic.send({ line: RPC, user: 'ann' });
-  traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
-  expect(errors()).toEqual([2]);
-});
-
 it('sessions after a restart end by the usual rules, for which the downtime counts', async () => {
   first.traffic.send({ line: RPC, user: 'ann' });
   first.traffic.handshake('client1', { cookie: 'one' });
@@ -170,14 +145,6 @@ it('sessions after a restart end by the usual rules, for which the downtime coun
   expect(later.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
   expect(users(await folder.start(first.traffic.clock.epochMs() + IDLE_MS))).toEqual([]);
   first.traffic.release(hold);
-});
-
-it('sessions after a restart with a running call count as active until the save', async () => {
-  first.traffic.send({ line: RPC, user: 'ann' });
-  first.traffic.begin({ line: RPC, user: 'ann' });
-  first.traffic.clock.advanceMs(IDLE_MS * 2);
-  const second = await folder.restart(first, IDLE_MS - 1);
-  expect(second.traffic.sessions()).toHaveLength(1);
 });
 
 it('sessions after a restart of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
@@ -196,27 +163,6 @@ it('sessions after a restart of Comet go on with the same clientId: session, tab
   expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
   traffic.clock.advanceMs(GONE_MS);
   expect(traffic.sessions()).toEqual([]);
-});
-
-it('sessions after a restart whose objects were folded into (other) do not fold them again', async () => {
-  const change = { metrics: { ...METRICS, maxNamesPerSession: 1, maxNames: { rpc: 1, sba: 1, object: 1 } } };
-  first = await folder.start(undefined, change);
-  first.traffic.handshake('client1');
-  first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
-  const second = await folder.restart(first, 0, change);
-  const { object } = second.traffic.application().statistics;
-  expect(object.foldedCount).toBe(1);
-  expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
-  second.traffic.disconnect('client1');
-  expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
-});
-
-it('sessions after a restart of Comet are restored without their clients when Comet is disabled', async () => {
-  first.traffic.handshake('client1', { cookie: 'one' });
-  first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
-  const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
-  expect(second.keeper.restored).toBe('restored');
-  expect(second.traffic.gauges()).toEqual({ active: 1, monitored: 0, subscriptions: 0 });
 });
 
 it('the state file never includes credentials, cookies, client ids or hashes of passwords', async () => {
@@ -293,13 +239,4 @@ it('a file with fields and records that this version does not know is restored w
     [{ record: 'forecast', at: 12 }],
   );
   expect(shownOf(traffic)).toEqual(shownOf(first.traffic));
-});
-
-it('a file changes no object of this process, whatever its fields are called', async () => {
-  const text = '{"record":"recorder","__proto__":{"taken":1},"constructor":{"prototype":{"taken":2}}}';
-  await startWith(
-    (record) => Object.assign(record, { '__proto__.taken': 1 }),
-    [JSON.parse(text.replace('recorder', 'x'))],
-  );
-  expect(({} as Fields).taken).toBeUndefined();
 });

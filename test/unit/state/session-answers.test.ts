@@ -31,12 +31,6 @@ it.each([3, 40])('%d answers of a session are restored, counted or not', (count)
   expect(loaded.rpc.foldedCount).toBe(statistics.rpc.foldedCount);
 });
 
-it('a save creates no timers for answers that are not counted yet', () => {
-  const statistics = new SessionStatistics(clock, 2);
-  answer(statistics, 'rpc', 'E.Demo.Run');
-  expect([...statistics.save()].map(({ record }) => record)).toEqual(['session-statistics', 'session-answers']);
-});
-
 it('a name that is too long is saved in part, and still counts as (other)', () => {
   const statistics = new SessionStatistics(clock, 2);
   answer(statistics, 'rpc', 'x'.repeat(10_000));
@@ -44,9 +38,4 @@ it('a name that is too long is saved in part, and still counts as (other)', () =
   expect(JSON.stringify(records).length).toBeLessThan(800);
   expect(load(records).rpc.nameCount).toBe(1);
   expect(load(records).rpc.foldedCount).toBe(1);
-});
-
-it('an answer of a kind that this version does not know is ignored', () => {
-  const loaded = load([{ record: 'session-answers', answers: [{ kind: 'forecast', name: 'a' }] }]);
-  expect(timersOf(loaded).flat()).toHaveLength(2);
 });
