@@ -13,7 +13,6 @@ import { Credentials } from '../../src/measure/sessions/credentials.ts';
 import { negotiate, negotiateCoding } from '../../src/monitor/negotiate.ts';
 import { parseCallbackQuery } from '../../src/protocol/bayeux/request-body.ts';
 import { clientAddressOf } from '../../src/protocol/http1/client-address.ts';
-import { parseRequestHead } from '../../src/protocol/http1/request-head.ts';
 import { RequestReader } from '../../src/protocol/http1/request-reader.ts';
 import { parseExtensions } from '../../src/protocol/websocket/extensions.ts';
 import { stringsMadeBy } from '../support/protocol/string-work.ts';
@@ -128,36 +127,6 @@ describe('random lists are read as by a plain reading', () => {
 
   it.each<[what: string, pieces: string[], read: (text: string) => unknown, plain: (text: string) => unknown]>([
     [
-      'Connection',
-      [',', ' ', '\t', 'close', 'Close', 'keep-alive', 'x', '-'],
-      (list) => {
-        const head = parseRequestHead(`GET / HTTP/1.0\r\nConnection: ${list}\r\n\r\n`);
-        return typeof head === 'string' ? head : head.isLast;
-      },
-      (list) => {
-        const options = list.split(',').map((option) => option.trim().toLowerCase());
-        return options.includes('close') || !options.includes('keep-alive');
-      },
-    ],
-    [
-      'logins in cookies',
-      [';', ',', ' ', '=', 'JSESSIONID', 'jsessionid=', 'x', '"', '1'],
-      (list) =>
-        companionsOf(
-          { target: '/', field: () => undefined, fields: (name) => (name === 'cookie' ? [list] : []) },
-          'JSESSIONID',
-        )?.logins,
-      (list) => {
-        if (!/jsessionid/i.test(list)) return undefined;
-        const values = list.split(/[;,]/).flatMap((part) => {
-          const [, value = ''] = /^[^=]*jsessionid[^=]*=(.*)$/is.exec(part) ?? [];
-          const trimmed = value.trim();
-          return /^".*"$/s.test(trimmed) && trimmed.length > 1 ? trimmed.slice(1, -1).trim() : trimmed;
-        });
-        return [...new Set(values.filter(Boolean))].sort().slice(0, 9);
-      },
-    ],
-    [
       'segments',
       ['/', '.', '..', '%2e', '%2E', 'a', '%', '%4', '%c4%8c', '\xc4', '%2f', ';b', ';'],
       (path) => parseSegments(extractRawPath(`/${path}`) ?? ''),
@@ -204,12 +173,6 @@ describe('random lists are read as by a plain reading', () => {
         const first = segments.indexOf('a');
         return first >= 0 && segments.includes('b', first);
       },
-    ],
-    [
-      'parameters',
-      ['&', '=', '+', '%', '%6d', 'message', 'messag%65', 'm', 'jsonp=', '%c4%8c', '%ff'],
-      (query) => parseCallbackQuery(query)?.texts ?? [],
-      (query) => new URLSearchParams(query).getAll('message'),
     ],
   ])('%s', (_, pieces, read, plain) => {
     for (let nth = 0; nth < 3_000; nth += 1) {

@@ -81,15 +81,6 @@ describeInChromium('the start page', (chromium) => {
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
 
-  it('shows a point in time beside the charts while the cursor is on it', async () => {
-    await page.getByRole('slider').focus();
-    await page.keyboard.press('Home');
-    await expect.poll(() => legendOf('rate')).toEqual(['RPC 10.0', 'SBA 1.00']);
-    expect(await legendOf('errors')).toEqual(['RPC 0', 'SBA 1', 'client left 0']);
-    await page.keyboard.press('Escape');
-    await expect.poll(async () => (await legendOf('rate'))[0]).toBe('last minute');
-  });
-
   it('gives errors a colour and a share', async () => {
     const cell = page.getByRole('row', { name: 'E.Worse' }).locator('td').nth(4);
     expect(await cell.innerText()).toBe('25 (20 %)');

@@ -107,21 +107,6 @@ describeInChromium('the live page with history.file', (chromium) => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(12 * 12 * NAMES.length);
   });
 
-  it.skipIf(NO_SQLITE)('draws a range until before now on a page that has been open for hours', async () => {
-    const live = await chromium.open(`${harness.url}#/smartWeb/rpc?past=${DAY_S}`);
-    await expect.poll(() => legend(live, 'calls').innerText()).toMatch(/calls\s+[\d,]+/);
-    await live.page.route('**/live?since=*', async (route) => {
-      const answer = await (await route.fetch()).json();
-      const now = new Date(Date.parse(answer.now) + 3 * HOUR_S * 1_000).toISOString();
-      await route.fulfill({ json: { ...answer, now } });
-    });
-    const end = () => live.page.locator('.stack').getAttribute('aria-valuemax').then(Number);
-    await expect.poll(end, { timeout: 10_000 }).toBeGreaterThan(Date.now() / 1_000 + HOUR_S);
-    await draw(live, 0.85, 0.92);
-    await expect.poll(() => new URL(live.page.url()).hash).toMatch(/to=\d+/);
-    await live.page.unrouteAll({ behavior: 'wait' });
-  });
-
   it.skipIf(NO_SQLITE)('names what became slower since a mark, worst first', async () => {
     const live = await chromium.open(harness.url);
     // From the charts of the last minutes to six hours, which have the mark.

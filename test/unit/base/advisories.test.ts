@@ -1,13 +1,11 @@
 /** Which versions of Node.js have known holes, and that the project names one without. */
 import { expect, it } from 'vitest';
 import {
-  type Advisory,
   describeHoles,
   findOpen,
   hasSafeBrotli,
   listSafeRuntimes,
   NODE_ADVISORIES,
-  REVIEWED,
 } from '../../../src/base/advisories.ts';
 import { readProject } from '../../support/docs/documents.ts';
 
@@ -44,19 +42,6 @@ it('the oldest safe versions have no known hole, and the versions right before t
     const [line, minor = 0, patch = 0] = version.split('.').map(Number);
     const before = patch > 0 ? `${line}.${minor}.${patch - 1}` : `${line}.${minor - 1}.0`;
     expect(findOpen(NODE_ADVISORIES, before)).not.toEqual([]);
-  }
-});
-
-it('each entry has an id, a date not after the review, released versions of different lines, and a source', () => {
-  const ofPackages = JSON.parse(readProject('scripts/package-advisories.json')) as Record<string, readonly Advisory[]>;
-  for (const advisory of [...NODE_ADVISORIES, ...Object.values(ofPackages).flat()]) {
-    expect(advisory.id).toMatch(/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/);
-    expect(advisory.published).toMatch(/^\d{4}-\d{2}(?:-\d{2})?$/);
-    expect(advisory.published <= REVIEWED).toBe(true);
-    expect(advisory.source).toMatch(/^https:\/\//);
-    expect(advisory.hole).not.toMatch(/[.;]$/);
-    const lines = advisory.fixedIn.map((version) => /^(\d+)\.\d+\.\d+$/.exec(version)?.[1]);
-    expect([new Set(lines).size, lines.includes(undefined)]).toEqual([advisory.fixedIn.length, false]);
   }
 });
 

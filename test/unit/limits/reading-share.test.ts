@@ -115,16 +115,6 @@ it('reading of one address waits up to 4 MiB', () => {
   expect([bench.done.length, bench.share.waitingBytes]).toEqual([13, 0]);
 });
 
-it('reading is followed by what runs after it', () => {
-  bench.after('10.0.0.1', 'at once');
-  bench.read('10.0.0.1', 'first', { stepMs: 20 });
-  bench.read('10.0.0.1', 'second');
-  bench.after('10.0.0.1', 'end');
-  bench.after('10.0.0.2', 'of another');
-  bench.runAll();
-  expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
-});
-
 it('reading that waits leaves no room for endless ends of exchanges: each counts', () => {
   bench.read('10.0.0.1', 'first', { stepMs: 20 });
   bench.read('10.0.0.1', 'second');

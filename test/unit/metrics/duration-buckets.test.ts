@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { createBucketBounds, DurationBuckets, ExponentialBuckets } from '../../../src/metrics/duration-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
-import { Random } from '../../support/fuzz/random.ts';
 
 const MS = 1e6;
 
@@ -41,33 +40,4 @@ it('exponential buckets outlive a restart', () => {
   const next = new ExponentialBuckets();
   next.load(new SavedRecord(JSON.parse(JSON.stringify(buckets.save())), { savedNs: 0, savedAtNs: 0, nowNs: 0 }));
   expect(next.read()).toEqual(buckets.read());
-});
-
-/** As a receiver does: adds the counts of all by their index, and takes the middle of the bucket of the percentile. */
-function percentileOf(all: readonly ExponentialBuckets[], share: number): number {
-  const sums = new Map<number, number>();
-  for (const { scale, offset, counts } of all.map((each) => each.read())) {
-    expect(scale).toBe(4);
-    for (const [at, count] of counts.entries()) sums.set(offset + at, (sums.get(offset + at) ?? 0) + count);
-  }
-  const indexes = [...sums].flatMap(([index, count]) => Array.from({ length: count }, () => index));
-  indexes.sort((one, other) => one - other);
-  return 2 ** (((indexes[share * indexes.length - 1] ?? 0) + 0.5) / 16);
-}
-
-it('exponential buckets of two sidecars together give percentiles of all calls that are at most 2.2 % off', () => {
-  const random = new Random(27);
-  // One has the fast calls, so that neither alone has the percentiles of both: 0.1 to 30 ms, and 5 ms to 5 s.
-  const fast = Array.from({ length: 600 }, () => 1e5 * 300 ** random.next());
-  const slow = Array.from({ length: 400 }, () => 5e6 * 1_000 ** random.next());
-  const replicas = [fast, slow].map((durations) => {
-    const buckets = new ExponentialBuckets();
-    for (const ns of durations) buckets.add(ns);
-    return buckets;
-  });
-  const exact = [...fast, ...slow].sort((one, other) => one - other);
-  for (const share of [0.5, 0.95, 0.99]) {
-    const seconds = (exact[share * 1_000 - 1] ?? 0) / S;
-    expect(Math.abs(percentileOf(replicas, share) / seconds - 1)).toBeLessThanOrEqual(0.022);
-  }
 });

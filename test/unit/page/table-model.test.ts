@@ -11,7 +11,7 @@ import { formatTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
 import type { SessionRow } from '../../../src/page/live-data.ts';
 import { SESSION_COLUMNS } from '../../../src/page/table-columns.ts';
-import { type Column, filterRows, formatCsv, sliceRows, sortRows, splitForCut } from '../../../src/page/table-model.ts';
+import { type Column, formatCsv, sortRows } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
 
@@ -27,27 +27,6 @@ it('rows are sorted numerically, with missing values last in either order, and t
   expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
   expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
   expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
-});
-
-it('rows are found by all words of a filter, in any order and case', () => {
-  const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
-  expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
-});
-
-it('rows are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
-  expect(sliceRows(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
-  expect(sliceRows(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
-  expect(sliceRows(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
-  expect(sliceRows(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
-});
-
-it('a long text is split for a cut before its last word, and never within a letter', () => {
-  const split = (text: string) => [splitForCut(text).start, splitForCut(text).end];
-  expect(split('E.Boiler.State')).toEqual(['E.Boiler.State', '']);
-  expect(split('E.Boiler.House.ReadState')).toEqual(['E.Boiler.House', '.ReadState']);
-  expect(split('maximiliana-alexandra (unverified)')).toEqual(['maximiliana-alexandra ', '(unverified)'].map(String));
-  expect(split('x'.repeat(30))).toEqual(['x'.repeat(18), 'x'.repeat(12)]);
-  expect(split(`${'x'.repeat(30)}e\u0301`)[1]).toBe(`${'x'.repeat(11)}e\u0301`);
 });
 
 it('numbers are written for people, times with the date only on another day', () => {

@@ -148,13 +148,6 @@ it('a life ends at its deadline with anything still open', async () => {
   expect(plant.told.at(-1)).toBe('25: end');
 });
 
-it('a life leaves time for closing if the window is longer than the deadline', async () => {
-  const plant = await stopping({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
-  await plant.pass(10);
-  await plant.ended();
-  expect(plant.told).toContain('9: refuse');
-});
-
 it('a life cuts only held polls before its deadline', async () => {
   const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
   await plant.pass(8);
@@ -185,21 +178,11 @@ it('a life drains without ending, and then stops without further delay', async (
   expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
   plant.lifecycle.drain();
   expect(plant.log.lines).toEqual(['info draining']);
+  expect(plant.quietMs).toBeUndefined();
   plant.lifecycle.stop('SIGTERM');
   await plant.ended();
+  expect(plant.quietMs).toBe(1_000);
   expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);
-});
-
-it('a life waits for the rest of the delay when it is stopped while it drains', async () => {
-  const plant = await started();
-  plant.lifecycle.drain();
-  await plant.pass(3);
-  plant.lifecycle.stop('SIGTERM');
-  await plant.pass(1);
-  expect(plant.lifecycle.state).toBe('draining');
-  await plant.pass(1);
-  await plant.ended();
-  expect(plant.told.at(-1)).toBe('5: end');
 });
 
 it('a life skips delay and window when hurried, and lets exchanges end', async () => {
@@ -210,18 +193,6 @@ it('a life skips delay and window when hurried, and lets exchanges end', async (
   expect([plant.lifecycle.state, plant.quietMs]).toEqual(['stopping', 0]);
   plant.now = { ...plant.now, connections: 0 };
   expect(await plant.ended()).toBe('stopped');
-});
-
-it('a life closes idle connections only when they have been quiet for a second, and only while it stops', async () => {
-  const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
-  plant.lifecycle.drain();
-  await plant.pass(1);
-  expect(plant.quietMs).toBeUndefined();
-  plant.lifecycle.stop('SIGTERM');
-  await plant.settle();
-  expect(plant.quietMs).toBe(1_000);
-  plant.now = { ...plant.now, connections: 0 };
-  await plant.ended();
 });
 
 it('a life ends at once at the second request, in any state', async () => {

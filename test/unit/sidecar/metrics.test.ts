@@ -3,7 +3,6 @@
 import { expect, it } from 'vitest';
 import { CometMetrics } from '../../../src/measure/comet/comet-metrics.ts';
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
-import { Reloads } from '../../../src/sidecar/reload.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { listSources, readProject } from '../../support/docs/documents.ts';
 import { AVAILABLE, createPlant, MS } from '../../support/monitor/prometheus/plant.ts';
@@ -48,15 +47,6 @@ it('/metrics shows objects and sessions', async () => {
     'd2_sessions_created_total{application="smartWeb"}': 1,
     'd2_session_creation_duration_seconds_sum{application="smartWeb"}': 0.02,
   });
-});
-
-it('/metrics counts calls whose name no longer fits', async () => {
-  const { statistics, text } = await createPlant({ maxNames: 1 });
-  for (const name of ['a', 'b', 'c', 'b']) statistics.sba.recordAnswered(name, 200, MS);
-  const samples = samplesOf(text());
-  expect(samples.get('d2_sidecar_names{application="smartWeb",kind="sba"}')).toBe(2);
-  expect(samples.get('d2_sidecar_names_folded_total{application="smartWeb",kind="sba"}')).toBe(3);
-  expect(samples.get('d2_calls_total{application="smartWeb",kind="sba",name="(other)",outcome="ok"}')).toBe(3);
 });
 
 it('/metrics shows Comet holds: how many now, how they ended, how long they were', async () => {
@@ -134,20 +124,6 @@ it('/metrics shows TLS by listener and section, and counts each failed handshake
     'd2_sidecar_files_replaced_total{section="upstream.tls"}': 2,
     'd2_sidecar_files_unusable_total{section="listen.tls"}': 1,
     'd2_sidecar_files_unusable_total{section="upstream.tls"}': 1,
-  });
-});
-
-it('/metrics shows reloads: results, the last one, and the keys that wait for a restart', async () => {
-  const reloads = new Reloads({ nowNs: () => 0, epochMs: () => 1_772_352_000_500 });
-  reloads.record({ kind: 'applied', changed: [], waiting: ['a', 'b'] });
-  reloads.record({ kind: 'refused', code: undefined, problems: [] });
-  const samples = await shown({ reloads });
-  expect(only(samples, /_config_/)).toEqual({
-    'd2_sidecar_config_reloads_total{result="applied"}': 1,
-    'd2_sidecar_config_reloads_total{result="refused"}': 1,
-    d2_sidecar_config_last_reload_successful: 0,
-    d2_sidecar_config_last_reload_success_timestamp_seconds: 1_772_352_000.5,
-    d2_sidecar_config_keys_waiting_for_restart: 2,
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { ConfigError, StartError } from '../../../src/base/errors.ts';
+import { StartError } from '../../../src/base/errors.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { type Reloadable, Reloader, Reloads } from '../../../src/sidecar/reload.ts';
@@ -126,17 +126,4 @@ it('a reload is shared by all requests during another one, and reads later chang
   expect(held?.limits.connections).toBe(8);
   await reloader.reload('SIGHUP');
   expect(target.reloads.results.applied).toBe(3);
-});
-
-it('a reload may fail without blocking the next one', async () => {
-  const { reloader } = await open();
-  obstacle = new ConfigError('a: wrong');
-  const first = await heldReload(reloader);
-  const next = reloader.reload('SIGHUP');
-  first.open();
-  expect((await first.running).kind).toBe('refused');
-  obstacle = undefined;
-  // The one behind it has been prepared with the obstacle, or without: it has an outcome in any case.
-  expect(['applied', 'refused']).toContain((await next).kind);
-  expect((await reloader.reload('SIGHUP')).kind).toBe('applied');
 });

@@ -111,13 +111,3 @@ it('the record of minutes has one row for all names without a place, however man
   expect(Math.max(...added.slice(2))).toBeLessThan(200);
   expect(record.of('rpc', '(other)', RUNNING).at(-2)).toMatchObject({ ok: 1_000, errors: 1_000 });
 });
-
-it('the record of minutes loses no call of a name that gives way to another', () => {
-  const { statistics, record } = start({ maxNames: { rpc: 2, sba: 1, object: 1 } });
-  for (const name of ['E.Fails', 'E.Fails too']) statistics.rpc.recordAnswered(name, 500, NS_PER_MS);
-  for (const name of ['E.A', 'E.B', 'E.C']) statistics.rpc.recordAnswered(name, 200, NS_PER_MS);
-  record.take({ epochMs: 1, seconds: 60 });
-  const all = new Set(['(other)', ...statistics.rpc.countsByName.keys()]);
-  const minutes = [...all].map((name) => record.of('rpc', name, RUNNING)[0] as NameMinute);
-  expect([sum(minutes, 'ok'), sum(minutes, 'errors')]).toEqual([3, 2]);
-});

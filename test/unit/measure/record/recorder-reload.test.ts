@@ -87,18 +87,3 @@ it('after a reload, Comet traffic has its new bounds and times', () => {
   traffic.sweepAfter(1_000);
   expect(traffic.numbers.counts.timedOut).toBe(1);
 });
-
-it('after a reload, Comet traffic is found at its new path, and login forms at theirs', () => {
-  const traffic = new CometTraffic();
-  const formLogin = { path: 'login', userField: 'name' };
-  traffic.reload({ comet: { ...testComet, path: 'bayeux' }, sessions: { ...testSessions, formLogin } });
-  traffic.handshake('c1');
-  expect(traffic.numbers.counts.accepted).toBe(0);
-  const exchange = traffic.beginPost('name=ann&password=x', {}, '/smartWeb/login');
-  traffic.endPost(exchange, { status: 303, body: '', setCookie: 'k' });
-  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
-  const handshake = [{ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['long-polling'] }];
-  const reply = [{ channel: '/meta/handshake', id: '1', clientId: 'c1', successful: true }];
-  traffic.endPost(traffic.beginPost(handshake, {}, '/smartWeb/bayeux'), { messages: reply });
-  expect(traffic.numbers.counts.accepted).toBe(1);
-});
