@@ -75,6 +75,17 @@ it('costs that were stated too low count for more in the next turns', async () =
   expect(counts).toEqual([4, 2, 1, 1, 1, 1]);
 });
 
+it('nothing overtakes work that waits', async () => {
+  wait('a', 'first', 4);
+  wait('a', 'second', 0);
+  expect(work.mayRun).toBe(false);
+  await turn();
+  expect(work.mayRun).toBe(false);
+  await turn();
+  await turn();
+  expect(work.mayRun).toBe(true);
+});
+
 it('clients take turns, however much one of them has waiting', async () => {
   for (let i = 0; i < 6; i += 1) wait('loud', `loud${i}`, 2);
   wait('quiet', 'quiet0', 2);

@@ -148,6 +148,13 @@ it('a life ends at its deadline with anything still open', async () => {
   expect(plant.told.at(-1)).toBe('25: end');
 });
 
+it('a life leaves time for closing if the window is longer than the deadline', async () => {
+  const plant = await stopping({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
+  await plant.pass(10);
+  await plant.ended();
+  expect(plant.told).toContain('9: refuse');
+});
+
 it('a life cuts only held polls before its deadline', async () => {
   const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
   await plant.pass(8);

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
-import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { encodeRecords, linesOf, recordsOf } from '../../support/state/state-records.ts';
 import { shownOf } from './recorded.ts';
@@ -147,6 +147,14 @@ it('sessions after a restart end by the usual rules, for which the downtime coun
   first.traffic.release(hold);
 });
 
+it('sessions after a restart with a running call count as active until the save', async () => {
+  first.traffic.send({ line: RPC, user: 'ann' });
+  first.traffic.begin({ line: RPC, user: 'ann' });
+  first.traffic.clock.advanceMs(IDLE_MS * 2);
+  const second = await folder.restart(first, IDLE_MS - 1);
+  expect(second.traffic.sessions()).toHaveLength(1);
+});
+
 it('sessions after a restart of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
   const sender = { cookie: 'one' };
   first.traffic.login('ann', {}, { setCookie: 'one' });
@@ -163,6 +171,19 @@ it('sessions after a restart of Comet go on with the same clientId: session, tab
   expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
   traffic.clock.advanceMs(GONE_MS);
   expect(traffic.sessions()).toEqual([]);
+});
+
+it('sessions after a restart whose objects were folded into (other) do not fold them again', async () => {
+  const change = { metrics: { ...METRICS, maxNamesPerSession: 1, maxNames: { rpc: 1, sba: 1, object: 1 } } };
+  first = await folder.start(undefined, change);
+  first.traffic.handshake('client1');
+  first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
+  const second = await folder.restart(first, 0, change);
+  const { object } = second.traffic.application().statistics;
+  expect(object.foldedCount).toBe(1);
+  expect(second.traffic.subscriptionsOf('(other)')).toBe(1);
+  second.traffic.disconnect('client1');
+  expect(second.traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
 });
 
 it('the state file never includes credentials, cookies, client ids or hashes of passwords', async () => {

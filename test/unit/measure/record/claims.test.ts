@@ -142,6 +142,10 @@ it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login
   traffic.send({ line: RPC, ...RIGHT });
   expect(annasOf(traffic)).toBeDefined();
   expect(traffic.counts()).toMatchObject({ rpc: 9_701 });
+  // More logins at once than are looked at.
+  const cookie = Array.from({ length: 9 }, (_, i) => `JSESSIONID=fresh-${i}`).join('; ');
+  traffic.send({ line: RPC, apiKey: 'random', fields: { cookie } });
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
 });
 
 it('the bounds of unverified sessions are 32 new ones for each address in a minute', () => {

@@ -54,6 +54,18 @@ it('after a reload, a recorder ends sessions by the new times, keeps more than t
   expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
 });
 
+it('after a reload, a recorder names the users of other keys; a session that is there keeps its name', () => {
+  const traffic = new Traffic();
+  traffic.send({ line: RPC, apiKey: 'key-1' });
+  const apiKeys = [
+    { user: 'somebody', key: 'key-1' },
+    { user: 'robot', key: 'key-2' },
+  ];
+  traffic.reload({ sessions: { ...testSessions, apiKeys } });
+  for (const apiKey of ['key-1', 'key-2']) traffic.send({ line: RPC, apiKey });
+  expect(traffic.users()).toEqual(['historian 2', 'robot 1']);
+});
+
 const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };
 const value = (channel: string) => ({ channel, data: { v: 1 } });
 
@@ -86,4 +98,17 @@ it('after a reload, Comet traffic has its new bounds and times', () => {
   traffic.reload({ comet: { ...testComet, callTimeoutMs: 1_000 } });
   traffic.sweepAfter(1_000);
   expect(traffic.numbers.counts.timedOut).toBe(1);
+});
+
+it('after a reload, Comet traffic is found at its new path, and login forms at theirs', () => {
+  const traffic = new CometTraffic();
+  const formLogin = { path: 'login', userField: 'name' };
+  traffic.reload({ comet: { ...testComet, path: 'bayeux' }, sessions: { ...testSessions, formLogin } });
+  const exchange = traffic.beginPost('name=ann&password=x', {}, '/smartWeb/login');
+  traffic.endPost(exchange, { status: 303, body: '', setCookie: 'k' });
+  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
+  const handshake = [{ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['long-polling'] }];
+  const reply = [{ channel: '/meta/handshake', id: '1', clientId: 'c1', successful: true }];
+  traffic.endPost(traffic.beginPost(handshake, {}, '/smartWeb/bayeux'), { messages: reply });
+  expect(traffic.numbers.counts.accepted).toBe(1);
 });
