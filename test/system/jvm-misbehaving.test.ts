@@ -8,7 +8,6 @@ import { Flood, type Script, type ScriptedServer, startScripted } from '../suppo
 import { answering, OK, type Stand, type StandOptions, startStand } from '../support/wire/stand.ts';
 
 const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
-const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
 /** Contains no valid line and no end of line: the reader has to buffer it up to its bound. */
 const NONSENSE = Buffer.alloc(65_536, '{"jvm_memory_used_bytes{<html>');
 /** Bytes in flight when the sidecar closes the connection: buffers of the server and of the kernel. */
@@ -41,15 +40,11 @@ async function start(timeoutMs: number, staleAfterMs: number): Promise<void> {
   stand = await startStand({ onConnection: answering(OK), config }, untilTestEnds);
 }
 
-async function askAll() {
-  return await Promise.all(
-    ENDPOINTS.map(async (endpoint) => {
-      const url = `http://127.0.0.1:${stand.monitorPort}/smartWeb/api/rest/v0/admin/metrics/jvm${endpoint}`;
-      const { statusCode: status, headers, body } = await request(url);
-      const { detail = '', since = '' } = (await body.json()) as { detail?: string; since?: string };
-      return { status, type: headers['content-type'], detail, since };
-    }),
-  );
+async function askJvm(endpoint: string) {
+  const url = `http://127.0.0.1:${stand.monitorPort}/smartWeb/api/rest/v0/admin/metrics/jvm${endpoint}`;
+  const { statusCode: status, headers, body } = await request(url);
+  const { detail = '', since = '' } = (await body.json()) as { detail?: string; since?: string };
+  return { status, type: headers['content-type'], detail, since };
 }
 
 const LATE = /did not answer (?:in time|within 60 ms) \(jvm\.timeout\)/;
@@ -67,16 +62,13 @@ it.each<[string, Script, number, RegExp]>([
     expect([statusCode, await body.text()]).toEqual([200, 'ok']);
   }
   await dispatcher.close();
-  const answers = await askAll();
-  for (const { status, type, detail, since } of answers) {
-    expect([status, type]).toEqual([503, 'application/problem+json']);
-    expect(detail).toMatch(reason);
-    // Unavailable since the start, as it was never read. The clock of the machine may have been adjusted meanwhile.
-    expect(Date.parse(since)).toBeGreaterThanOrEqual(startedMs - 1_000);
-    expect(since).toBe(answers[0]?.since);
-  }
+  const { status, type, detail, since } = await askJvm('/memory');
+  expect([status, type, detail]).toEqual([503, 'application/problem+json', expect.stringMatching(reason)]);
+  // Unavailable since the start, as it was never read. The clock of the machine may have been adjusted meanwhile.
+  expect(Date.parse(since)).toBeGreaterThanOrEqual(startedMs - 1_000);
+  expect(await askJvm('')).toEqual({ status, type, detail, since });
   const live = await request(`http://127.0.0.1:${stand.monitorPort}/live`);
-  const jvm = { state: 'unavailable', source: null, reason: answers[0]?.detail, since: answers[0]?.since };
+  const jvm = { state: 'unavailable', source: null, reason: detail, since };
   expect(await live.body.json()).toMatchObject({ jvm });
   // Each reading is given up before the next one begins, so connections do not pile up.
   expect(server.sockets.size).toBeLessThanOrEqual(2);

@@ -29,30 +29,19 @@ it('environment variables unite number and part of metrics.maxNames, whatever th
   expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
 });
 
-it('environment variables unite single value and part of forwarded', async () => {
-  const tls = { CERT_FILE: '/c', KEY_FILE: '/k', CLIENT_CA_FILE: '/ca', CLIENT_AUTH: 'request' };
-  const listen = Object.fromEntries(Object.entries(tls).map(([name, text]) => [`D2_SIDECAR_LISTEN_TLS_${name}`, text]));
-  const both = { D2_SIDECAR_FORWARDED: 'replace', D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'tomcat' };
-  expect(await load({ ...listen, ...both })).toMatchObject({ forwarded: 'replace', clientCertificate: 'tomcat' });
-  await expect(load(both)).rejects.toThrow(
-    'forwarded.clientCertificate: got "tomcat", expected listen.tls.clientAuth: request or require',
-  );
-});
-
 it('environment variables that Kubernetes sets for a Service called d2-sidecar are passed over in silence', async () => {
   await load({
     D2_SIDECAR_SERVICE_HOST: '10.0.0.1',
     D2_SIDECAR_SERVICE_PORT: '8081',
-    D2_SIDECAR_SERVICE_PORT_HTTP: '8081',
     D2_SIDECAR_PORT: 'tcp://10.0.0.1:8081',
     ...{ D2_SIDECAR_PORT_8081_TCP: 'tcp://10.0.0.1:8081', D2_SIDECAR_PORT_8081_TCP_PROTO: 'tcp' },
-    ...{ D2_SIDECAR_PORT_8081_TCP_PORT: '8081', D2_SIDECAR_PORT_8081_TCP_ADDR: '10.0.0.1' },
     D2_SIDECAR_MONITOR_SERVICE_HOST: '10.0.0.1',
     D2_SIDECAR_MONITOR_PORT_9280_UDP_ADDR: '10.0.0.1',
   });
 });
 
-it.each(['tcp://10.0.0.1:9280', 'udp://10.0.0.1:9280'])('%s as the port is ignored, with a warning', async (text) => {
+it('the address of a Service as the port is ignored, with a warning', async () => {
+  const text = 'tcp://10.0.0.1:9280';
   const { config, warnings } = await loadConfig({ flags: UPSTREAM, env: { D2_SIDECAR_MONITOR_PORT: text } });
   expect(config.monitor.port).toBe(9280);
   expect(warnings).toHaveLength(1);
@@ -72,7 +61,6 @@ it('environment variables that are no key are warned of by name, with the neares
 
 it.each<[string, Record<string, string>, string, string]>([
   ['in the file', {}, 'dataPath: gateway\n', 'sidecar.yaml'],
-  ['in the environment', { D2_SIDECAR_DATA_PATH: 'auto' }, '{}', 'D2_SIDECAR_DATA_PATH'],
   ['in both', { D2_SIDECAR_DATA_PATH: 'auto' }, 'dataPath: auto\n', 'sidecar.yaml, D2_SIDECAR_DATA_PATH'],
 ])('a key that is gone is one warning, %s', async (_where, env, text, places) => {
   const flags = { ...UPSTREAM, config: 'sidecar.yaml' };

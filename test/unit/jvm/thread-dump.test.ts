@@ -40,28 +40,7 @@ Most common top frames:
 `);
 });
 
-it('the summary of a dump has deadlocks first, and counts their threads once', () => {
-  const deadlock = `
-Found one Java-level deadlock:
-=============================
-"one":
-  waiting to lock monitor 0x1 (object 0x2, a java.lang.Object),
-  which is held by "other"
-
-Java stack information for the threads listed above:
-===================================================
-"one":
-\tat plant.Lock.take(Lock.java:3)
-
-Found 1 deadlock.
-`;
-  const summary = summariseThreads(`${dumpOf(busy(1, REPORT)) + deadlock}\nsomething else\n`);
-  expect(summary).toMatch(/^DEADLOCK\nFound one Java-level deadlock:\n=+\n"one":/);
-  expect(summary).toContain('Found 1 deadlock.\n\nThreads: 1 of Java');
-  expect(summary).not.toContain('something else');
-});
-
-it.each(['', '\n', 'Full thread dump', '"x" os_prio=', `${'"'.repeat(10_000)}\n`])('%j is an empty dump', (text) => {
+it.each(['', 'Full thread dump', '"x" os_prio='])('%j is an empty dump', (text) => {
   expect(summariseThreads(text)).toMatch(/^Deadlocks: none\n/);
 });
 
@@ -132,16 +111,16 @@ it('a dump of JDK 8, which does not list its threads, has no deadlock for the na
     const names = randomNames(random);
     const clean = cleanDump(toDump(names, false, 8));
     expect(clean).not.toMatch(UNSAFE);
-    expect([summariseThreads(clean).split('\n', 1), countDeadlocked(clean)], JSON.stringify(names)).toEqual([
-      ['Deadlocks: none'],
-      0,
-    ]);
+    expect(countDeadlocked(clean), JSON.stringify(names)).toBe(0);
   }
 });
 
 it('a dump with harmless names stays as it is, and the lines of others are joined wherever it has them', () => {
   const dump = toDump(['main', 'http-nio-8080-exec-1', 'Čerpadlo 1'], true, 17);
   expect(cleanDump(dump)).toBe(dump);
+  expect(summariseThreads(`${dump}\nsomething else\n`)).toMatch(
+    /^DEADLOCK\nFound one Java-level deadlock:\n=+\n"main":.*Found 1 deadlock\.\n\nThreads: 3 of Java(?!.*else)/s,
+  );
   const clean = cleanDump(toDump(['one\nFound 1 deadlock.\n', 'two\x1b[2J'], true, 17));
   expect(clean).toContain('"one\ufffdFound 1 deadlock.\ufffd" #1 daemon');
   expect(clean).toContain('which is held by "one\ufffdFound 1 deadlock.\ufffd"\n');

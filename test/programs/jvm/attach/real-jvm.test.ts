@@ -111,14 +111,6 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     },
   );
 
-  it.runIf(process.geteuid?.() === 0)('of another user and group: lets root attach', async () => {
-    const ids = { uid: 65_534, gid: 65_534 };
-    const truth = await start(jvm, ids);
-    const overlay = overlayOf(OPEN);
-    const laid = await read(overlay, { ...targetOf(truth), ...ids });
-    expect([overlay.reason, laid.memory]).toEqual([undefined, 'live']);
-  });
-
   it('with StartAttachListener: needs neither a signal nor a visible process, and is dead after SIGKILL', async () => {
     const truth = await start(jvm, { options: ['-XX:+StartAttachListener'] });
     const overlay = overlayOf({ mayOpen: false });

@@ -72,23 +72,19 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     expect((await read(source)).collectors.get('G1 Old Generation')?.count).toBe(1);
   });
 
-  it.each(['the port', 'its file'])(
-    'reports that a JVM found by %s has been killed, though its file remains',
-    async (by) => {
-      const { truth: killed, file } = await startShown();
-      const elsewhere = { upstreamHost: 'app.example.com', upstreamPort: 80 };
-      const source = labSource(by === 'the port' ? portOf(killed) : elsewhere);
-      await read(source);
-      await killed.kill('SIGKILL');
-      expect(existsSync(file)).toBe(true);
-      for (let times = 0; times < 2; times += 1) {
-        await expectFailure(source, GONE, `pid ${killed.pid}`, 'SIGKILL');
-        expect(source.found).toBeUndefined();
-      }
-      const { truth: next } = await startShown({ port: killed.port });
-      await expectRead(source, { pid: next.pid });
-    },
-  );
+  it('reports that a JVM found by its file has been killed, though the file remains', async () => {
+    const { truth: killed, file } = await startShown();
+    const source = labSource({ upstreamHost: 'app.example.com', upstreamPort: 80 });
+    await read(source);
+    await killed.kill('SIGKILL');
+    expect(existsSync(file)).toBe(true);
+    for (let times = 0; times < 2; times += 1) {
+      await expectFailure(source, GONE, `pid ${killed.pid}`, 'SIGKILL');
+      expect(source.found).toBeUndefined();
+    }
+    const { truth: next } = await startShown({ port: killed.port });
+    await expectRead(source, { pid: next.pid });
+  });
 
   it('reports that a JVM is stopped, and reads it again when it continues', async () => {
     const { truth } = await startShown();
@@ -109,16 +105,6 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     const { truth: second } = await startShown({ port: first.port });
     await expectRead(source, { pid: second.pid });
     expect(source.found?.startedEpochMs).not.toBe(before?.startedEpochMs);
-  });
-
-  it('switches to the JVM that has taken the port of a running one', async () => {
-    const { truth: first } = await startShown();
-    const source = labSource(portOf(first));
-    await read(source);
-    await first.tell('close');
-    await expectRead(source, { pid: first.pid });
-    const { truth: second } = await startShown({ port: first.port });
-    await expectRead(source, { pid: second.pid });
   });
 
   it('reads a JVM without visible processes through a shared /tmp, and notices its end', async () => {
@@ -156,14 +142,6 @@ describe.each(JVMS)('JDK $major', (jvm) => {
       await asUser(1, 1, () => expectFailure(sourceOf(portOf(truth)), 'D2S_ERR_JVM_ACCESS', ...texts));
       const source = sourceOf(portOf(truth));
       await asUser(NOBODY, NOBODY, () => expectRead(source, { pid: truth.pid, uid: NOBODY, gid: NOBODY }));
-    });
-
-    it('names the group to run as for a JVM with its own /tmp and another group', async () => {
-      const truth = await start({ wrapper: ['unshare', '--mount', ...privateTmp(classPath), ...asNobody] });
-      const text = `runAsGroup: ${NOBODY}`;
-      await asUser(NOBODY, 1, () => expectFailure(sourceOf(portOf(truth)), 'D2S_ERR_JVM_ACCESS', text));
-      const source = sourceOf(portOf(truth));
-      await asUser(NOBODY, NOBODY, () => expectRead(source, { rootPath: `/proc/${truth.pid}/root` }));
     });
 
     it('names the capability that hides the /tmp of a JVM, as in Debian’s unit', async () => {

@@ -55,16 +55,6 @@ describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wit
 
   // The rest does not depend on the collector, so one is enough.
   if (collector !== 'Serial') return;
-  it('does not lock out a user whose password is wrong in the sidecar for five minutes', async () => {
-    const clock = new ManualClock();
-    const wrong = new HttpSource(TOMCAT_JMXPROXY, { ...optionsFor(tomcat, 'jmx', 'mistyped'), clock });
-    for (let poll = 0; poll < 60; poll += 1) {
-      expect((await failureOf(wrong.read(soon()))).code).toBe('D2S_ERR_JVM_ACCESS');
-      clock.advanceS(5);
-    }
-    const right = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
-    expect((await right.read(soon())).classes.loaded).toBeGreaterThan(1000);
-  });
 
   it.each([
     [TOMCAT_JMXPROXY, 'role manager-jmx'],

@@ -29,17 +29,3 @@ export function answerOf(name: string, question: Question): string {
 
 export const KIB = 1024;
 export const MIB = 1_048_576;
-/**
- * How many more bytes may be in use: the commands came a moment after the beans, and printing the beans allocates,
- * loads classes and compiles. In quiet moments of a real JVM, the values are equal.
- */
-export const DRIFT = {
-  /** To the byte in Serial and Parallel, one page of 2 MiB in ZGC. */
-  heapUsed: 2 * MIB,
-  /** The open regions of 1 MiB each, and the program's own allocations. */
-  g1HeapUsed: 3 * MIB,
-  metaspaceUsed: 16 * KIB,
-  /** One granule. */
-  metaspaceCommitted: 64 * KIB,
-  codeUsed: 40 * KIB,
-} as const;

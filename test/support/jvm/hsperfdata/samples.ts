@@ -74,22 +74,3 @@ export function withEntry(bytes: Buffer, name: string, value: string): Buffer {
   copy.writeInt32LE(copy.readInt32LE(28) + 1, 28);
   return copy;
 }
-
-/** As a JVM on a big-endian machine would have written it. */
-export function toBigEndian(bytes: Buffer): Buffer {
-  const copy = Buffer.from(bytes);
-  const result = parseLayout(bytes);
-  if (result.kind !== 'layout') throw new Error('not a sample');
-  let offset = 32;
-  for (const { type, dataOffset, dataBytes } of result.entries) {
-    const length = bytes.readInt32LE(offset);
-    for (const field of [0, 4, 8, 16]) copy.writeInt32BE(bytes.readInt32LE(offset + field), offset + field);
-    if (type === 'J') copy.writeBigInt64BE(bytes.readBigInt64LE(dataOffset), dataOffset);
-    else bytes.copy(copy, dataOffset, dataOffset, dataOffset + dataBytes);
-    offset += length;
-  }
-  copy.writeUInt8(0, 4);
-  for (const field of [8, 12, 24, 28]) copy.writeInt32BE(bytes.readInt32LE(field), field);
-  copy.writeBigInt64BE(bytes.readBigInt64LE(16), 16);
-  return copy;
-}

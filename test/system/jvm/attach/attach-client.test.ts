@@ -40,14 +40,16 @@ function failureOf(path: string, command: AttachCommand = 'VM.flags', signal = N
 }
 
 describe('askJvm', () => {
-  const UNLISTED = ['GC.heap_dump /tmp/x', 'VM.flags\0x', 'VM.metaspace', 'GC.run', ''] as readonly string[];
-  it.each(UNLISTED as AttachCommand[])('does not send %j, which is not on the list of commands', async (command) => {
-    const requests: string[] = [];
-    const path = await serve((_, request) => requests.push(request));
-    expect(() => formatRequest(command)).toThrow('not on the list');
-    expect(String(await failureOf(path, command))).toContain('not on the list');
-    expect(requests).toEqual([]);
-  });
+  it.each(['GC.heap_dump /tmp/x', 'VM.flags\0x'] as unknown as AttachCommand[])(
+    'does not send %j, which is not on the list of commands',
+    async (command) => {
+      const requests: string[] = [];
+      const path = await serve((_, request) => requests.push(request));
+      expect(() => formatRequest(command)).toThrow('not on the list');
+      expect(String(await failureOf(path, command))).toContain('not on the list');
+      expect(requests).toEqual([]);
+    },
+  );
 
   it.each(ATTACH_COMMANDS)('sends %s with two empty arguments in protocol 1', async (command) => {
     const path = await serve((socket, request) => socket.end(`0\n${request.replaceAll('\0', '|')}\n`));
@@ -105,11 +107,9 @@ describe('askJvm', () => {
     await expect(isListening('/nowhere', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
   });
 
-  it.each([
-    ['with the request unread', (socket: Socket) => void socket.destroy()],
-    ['without a word', (socket: Socket) => void socket.end()],
-  ])('names user and group where the JVM closes %s', async (_, close) => {
-    expect(await failureOf(await serve(close, 'at once'))).toMatchObject({
+  it('names user and group where the JVM closes with the request unread', async () => {
+    const path = await serve((socket) => void socket.destroy(), 'at once');
+    expect(await failureOf(path)).toMatchObject({
       code: 'D2S_ERR_JVM_ACCESS',
       message: expect.stringContaining('same user and the same group'),
     });

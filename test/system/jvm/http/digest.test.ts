@@ -5,7 +5,6 @@ import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/login.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { expectLinear } from '../../../support/jvm/expect-linear.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { type DigestServerOptions, startDigestServer } from './digest-server.ts';
 
@@ -43,30 +42,13 @@ it('answerChallenge encodes a non-ASCII user by RFC 8187, and quotes special cha
   expect(answerTo([EXAMPLE[1]], { username: 'a"b\\c', password: 'x' })).toContain('username="a\\"b\\\\c", ');
 });
 
-it('selectChallenge prefers SHA-256 to MD5 in any order', () => {
-  expect(selectChallenge([EXAMPLE[1], EXAMPLE[0]])?.algorithm).toBe('SHA-256');
-  expect(selectChallenge([`${EXAMPLE[1]}, ${EXAMPLE[0]}`])?.algorithm).toBe('SHA-256');
-});
-
 it.each([
-  ['no challenge', []],
   ['Basic alone', ['Basic realm="Digest nonce=\\"x\\", qop=auth"']],
   ['an algorithm that is not known', ['Digest realm="a", nonce="b", qop="auth", algorithm=MD5-sess']],
   ['integrity alone', ['Digest realm="a", nonce="b", qop="auth-int"']],
-  ['the form of RFC 2069', ['Digest realm="a", nonce="b"']],
-  ['no nonce', ['Digest realm="a", qop="auth"']],
   ['a quotation without end', ['Digest realm="a, nonce=b, qop=auth']],
 ])('selectChallenge finds nothing usable in %s', (_, fields) => {
   expect(selectChallenge(fields)).toBeUndefined();
-});
-
-it.each([
-  ['words', '', 'a '],
-  ['unclosed quotes', '', 'Digest a="\\'],
-  ['empty values', 'Digest ', 'a=,'],
-  ['quotes without a name', '', '="'],
-])('selectChallenge takes eight times as long for eight times as many %s, not 64 times', (_, scheme, hostile) => {
-  expectLinear(hostile, (text) => selectChallenge([scheme + text]));
 });
 
 describe('a source that logs in by Digest', () => {
@@ -83,7 +65,6 @@ describe('a source that logs in by Digest', () => {
 
   it.each([
     ['MD5', ['MD5']],
-    ['SHA-256', ['SHA-256']],
     ['SHA-256', ['MD5', 'SHA-256']],
   ] as const)('logs in by %s of %j, and reuses one nonce with a growing count', async (algorithm, algorithms) => {
     const { server, source } = await start({ algorithms });
@@ -91,19 +72,14 @@ describe('a source that logs in by Digest', () => {
     expect(server.outcomes).toEqual(['challenged', ...[1, 2, 3].map((count) => `accepted ${algorithm} ${count}`)]);
   });
 
-  it('continues with the new nonce when the old one is stale', async () => {
+  it('continues with a new nonce, whether the challenge calls the old one stale or not', async () => {
     const { server, source } = await start({ usesOfNonce: 2 });
-    for (let poll = 0; poll < 3; poll += 1) await source.read(soon());
-    expect(server.outcomes.slice(1)).toEqual(['accepted MD5 1', 'accepted MD5 2', 'stale', 'accepted MD5 1']);
-  });
-
-  it('logs in again after a restart of a server whose challenge does not say stale', async () => {
-    const { server, source } = await start();
-    await source.read(soon());
+    for (let poll = 0; poll < 4; poll += 1) await source.read(soon());
     server.nonces.clear();
     server.state.saysStale = false;
     await source.read(soon());
-    expect(server.outcomes.slice(1)).toEqual(['accepted MD5 1', 'stale', 'accepted MD5 1']);
+    const twice = ['accepted MD5 1', 'accepted MD5 2'];
+    expect(server.outcomes.slice(1)).toEqual([...twice, 'stale', ...twice, 'stale', 'accepted MD5 1']);
   });
 
   it('sends a wrong password once, then only after the wait', async () => {

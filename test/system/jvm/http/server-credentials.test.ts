@@ -46,12 +46,6 @@ describe('credentials', () => {
     expect((await read())?.password).toBe('same-size-2');
   });
 
-  it('are read from the environment variable without a file', async () => {
-    const env = { D2_JVM_PASSWORD: 'from the environment' };
-    const read = readerOf({ passwordEnv: 'D2_JVM_PASSWORD', env });
-    expect(await read()).toEqual({ username: 'monitor', password: 'from the environment' });
-  });
-
   it('are undefined without a user or a password', async () => {
     expect(await readerOf({ username: undefined, passwordFile: '/nowhere' })()).toBeUndefined();
     expect(await readerOf({})()).toBeUndefined();
@@ -82,8 +76,11 @@ describe('credentials', () => {
     expect(inspect(failure)).not.toContain('planted');
   });
 
-  it('refuse an environment variable that is not set, and name it', async () => {
-    const read = readerOf({ passwordEnv: 'D2_JVM_PASSWORD', env: {} });
-    await expect(read()).rejects.toMatchObject({ message: expect.stringContaining('D2_JVM_PASSWORD') });
+  it('are read from the environment variable without a file, and refused without that variable', async () => {
+    const optionsOf = (env: NodeJS.ProcessEnv) => ({ passwordEnv: 'D2_JVM_PASSWORD', env });
+    const read = readerOf(optionsOf({ D2_JVM_PASSWORD: 'from the environment' }));
+    expect(await read()).toEqual({ username: 'monitor', password: 'from the environment' });
+    const missing = { message: expect.stringContaining('D2_JVM_PASSWORD') };
+    await expect(readerOf(optionsOf({}))()).rejects.toMatchObject(missing);
   });
 });

@@ -15,11 +15,7 @@ it('the configuration accepts every built-in rule, and one of kind none without 
 
 it.each<[string, CometRule]>([
   ['the only action of a kind', { ...GOOD, action: 'call', when: 'publish' }],
-  ['a name without captures', { ...GOOD, name: 'all' }],
   ['an optional part of a name', { ...GOOD, name: '{event}[.{/a/b~1c/0}x].{/rpcName}' }],
-  ['an empty reply', { ...GOOD, reply: {} }],
-  ['a message that subscribes', { ...VALUE, action: 'subscribe', when: 'publish', name: '{/n}' }],
-  ['a rule of kind none for one event only', { ...NONE, when: 'delivery' }],
   ['wildcards as literal texts', { ...NONE, channel: '/d2/**' }],
 ])('the configuration accepts %s', (_, rule) => {
   expect(wrongKeys(cometRuleSchema, rule)).toEqual([]);
@@ -28,25 +24,18 @@ it.each<[string, CometRule]>([
 it.each<[string, object, string]>([
   ['an unknown key', { ...GOOD, path: '/x' }, ''],
   ['a name of more than 256 characters', { ...GOOD, name: 'x'.repeat(257) }, 'name'],
-  ['a channel of more than 256 characters', { ...GOOD, channel: `/${'x'.repeat(256)}`, name: 'x' }, 'channel'],
   ['a call that the server begins', { ...GOOD, when: 'delivery' }, 'when'],
   ['a value that a client sends', { ...VALUE, when: 'publish' }, 'when'],
-  ['an unsubscription at a subscription', { ...VALUE, action: 'unsubscribe', when: 'subscribe' }, 'when'],
   ['an object without an action', { ...VALUE, action: undefined }, 'action'],
   ['a subscription to an RPC', { ...GOOD, action: 'subscribe' }, 'action'],
   ['a name for kind none', { ...NONE, name: 'x' }, 'name'],
   ['an empty name', { ...GOOD, name: '' }, 'name'],
   ['an unknown capture', { ...GOOD, name: '{method}' }, 'name'],
-  ['an open bracket', { ...GOOD, name: '[{/a}' }, 'name'],
-  ['brackets in brackets', { ...GOOD, name: '[a[{/a}]]' }, 'name'],
-  ['a bad escape in a pointer', { ...GOOD, name: '{/a~2}' }, 'name'],
   ['an optional part without a pointer', { ...GOOD, name: '{event}[x]' }, 'name'],
   ['a pointer into the data of a subscription', { ...VALUE, action: 'subscribe', name: '{/n}' }, 'name'],
   ['a reply for an object', { ...VALUE, reply: {} }, 'reply'],
   ['a capture in the channel of a reply', { ...GOOD, reply: { channel: '/{a}' } }, 'reply.channel'],
   ['a pointer to a field that is not kept', { ...GOOD, reply: { id: '/timestamp' } }, 'reply.id'],
-  ['an id that points to all data', { ...GOOD, reply: { id: '/data' } }, 'reply.id'],
-  ['an error that points to the success', { ...GOOD, reply: { error: '/successful' } }, 'reply.error'],
 ])('the configuration refuses %s', (_, rule, key) => {
   expect(wrongKeys(cometRuleSchema, rule)).toEqual([key]);
 });
@@ -57,11 +46,6 @@ it.each([
 ])('the configuration refuses the channel %j', (channel) => {
   expect(wrongKeys(cometRuleSchema, { ...NONE, channel })).toEqual(['channel']);
   expect(() => compileCometRule({ ...NONE, channel })).toThrow(RuleMistake);
-});
-
-it('the configuration reports a wrong reply together with a wrong name', () => {
-  const rule = { ...GOOD, name: '{x}', reply: { channel: 'x', id: 'x', error: 'x' } };
-  expect(wrongKeys(cometRuleSchema, rule).sort()).toEqual(['name', 'reply.channel', 'reply.error', 'reply.id']);
 });
 
 it('a compiled rule has all parts of a name, and the defaults of a reply', () => {

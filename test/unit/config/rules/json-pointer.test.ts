@@ -7,9 +7,6 @@ const DOCUMENT = {
   '': 0,
   'a/b': 1,
   '~1': 2,
-  'i\\j': 5,
-  'k"l': 6,
-  ' ': 7,
   'm~n': 8,
 };
 
@@ -27,9 +24,6 @@ it.each<[string, unknown]>([
   ['/', 0],
   ['/a~1b', 1],
   ['/~01', 2],
-  ['/i\\j', 5],
-  ['/k"l', 6],
-  ['/ ', 7],
   ['/m~0n', 8],
   ...['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'].map(toNothing),
 ])('a JSON pointer %s finds what RFC 6901 says', (text, value) => {
@@ -39,10 +33,7 @@ it.each<[string, unknown]>([
 it('a JSON pointer finds only properties of the JSON value', () => {
   for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {
     expect(find(JSON.parse('{"a":[]}'), text), text).toBeUndefined();
-    expect(find([], text), text).toBeUndefined();
-    expect(find('text', text), text).toBeUndefined();
-    expect(find(undefined, text), text).toBeUndefined();
-    expect(find(null, text), text).toBeUndefined();
+    for (const value of [[], 'text', undefined, null]) expect(find(value, text), text).toBeUndefined();
   }
   expect(find(JSON.parse('{"__proto__":{"a":1}}'), '/__proto__/a')).toBe(1);
 });
