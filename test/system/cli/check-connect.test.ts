@@ -48,7 +48,6 @@ const lines = () => output.stdout.split('\n').filter((line) => line.startsWith('
 it.each([
   [200, {}, '200'],
   [302, { Location: '/smartWeb/login?token=secret' }, '302, to /smartWeb/login'],
-  [401, {}, '401: it wants a login'],
   [404, {}, '404: nothing is there; is the path right, in upper and lower case, too?'],
 ])('a server that answers with %i is well, and gets one GET', async (status, fields, text) => {
   const port = await listen(http.createServer(answer(status, fields)));

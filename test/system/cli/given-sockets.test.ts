@@ -121,10 +121,8 @@ describe('sockets that the process is given', () => {
 
   it.each<[string, string, () => number | Promise<number>, ...flags: string[]]>([
     ['on another port than the configuration', 'listen: got the socket 127.0.0.1:', own, '--listen', '127.0.0.1:1'],
-    ['on another address', 'listen: got the socket 127.0.0.1:', own, '--listen', '10.0.0.1:0'],
     ['on another port for the monitor', 'monitor: got the socket 127.0.0.1:', own, '--monitor', '127.0.0.1:1'],
     ['that are a file', 'descriptor 3 is no listening TCP socket', () => openSync(MAIN_PATH, 'r')],
-    ['that are a connection', 'descriptor 3 is no listening TCP socket', connection],
   ])('%s end the start with 64', async (_, message, open, ...more) => {
     const names = more.includes('--monitor') ? 'monitor' : '';
     const sidecar = start([await open()], flags(1, ...more), { names });
@@ -135,12 +133,4 @@ describe('sockets that the process is given', () => {
 
 async function own(): Promise<number> {
   return (await openSocket()).fd;
-}
-
-async function connection(): Promise<number> {
-  const { port } = await openSocket();
-  const socket = net.connect(port, '127.0.0.1');
-  await once(socket, 'connect');
-  defer(() => socket.destroy());
-  return descriptorOf(socket);
 }

@@ -13,18 +13,16 @@ const ask = (control: string, checksReadiness: boolean) =>
   health({ flags: { control }, checksReadiness, monitor: undefined }, {}, printed);
 
 describe('health, over the control socket', () => {
-  it('exits with 0 for a serving sidecar', async () => {
-    const { path } = await stand.open('a.sock', new NotingTarget(7));
-    expect([await ask(path, false), await ask(path, true)]).toEqual([0, 0]);
-    expect(printed.stdout).toBe('d2-sidecar 7 is alive: serving\nd2-sidecar 7 is ready: serving\n');
-    expect(printed.stderr).toBe('');
-  });
-
   it('distinguishes life from readiness while draining', async () => {
     const target = new NotingTarget(7);
     const { path } = await stand.open('a.sock', target);
+    expect([await ask(path, false), await ask(path, true)]).toEqual([0, 0]);
+    expect(printed.stderr).toBe('');
     target.drain();
     expect([await ask(path, false), await ask(path, true)]).toEqual([0, 1]);
+    const [alive, ready, ...rest] = printed.stdout.trimEnd().split('\n');
+    expect([alive, ready]).toEqual(['d2-sidecar 7 is alive: serving', 'd2-sidecar 7 is ready: serving']);
+    expect(rest).toEqual(['d2-sidecar 7 is alive: draining']);
     expect(printed.stderr).toBe('d2-sidecar: d2-sidecar 7 is not ready: draining\n');
   });
 
@@ -34,10 +32,6 @@ describe('health, over the control socket', () => {
     const { path } = await stand.open('a.sock', target);
     expect(await ask(path, true)).toBe(1);
     expect(printed.stderr).toBe('d2-sidecar: d2-sidecar 7 is not ready: its upstream cannot be reached\n');
-  });
-
-  it('fails if nothing listens', async () => {
-    await expect(ask(stand.at('none.sock'), false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
   });
 });
 
@@ -56,7 +50,6 @@ describe('health, over HTTP', () => {
 
   it.each([
     [200, 'ok', false, 0, '/livez'],
-    [200, 'ok', true, 0, '/readyz'],
     [503, 'unavailable', true, 1, '/readyz'],
   ])('accepts %i as an answer (%s, ready asked: %s), and exits with %i', async (status, word, isReady, code, path) => {
     expect(await askMonitor(isReady, status, `{"status":"${word}"}`)).toBe(code);

@@ -115,7 +115,6 @@ describe('check as another user', () => {
   });
 
   it.each([
-    ['somebody who is not root', { isRoot: false, find }],
     ['root without a unit', { isRoot: true, find: async () => undefined }],
     ['root by --as root', { isRoot: true, as: 'root', find }],
   ])('is skipped for %s', async (_who, user) => {

@@ -99,11 +99,8 @@ it.each([
 });
 
 it.each([
-  ['nothing', ''],
-  ['an empty line', '\nlong enough\n'],
   ['seven characters', 's3cr3t!'],
   ['a control character', 's3cr3t\ts3cr3t'],
-  ['more than 1 KiB', 's3cr3t'.repeat(200)],
 ])('passwd refuses a password of %s without showing it', async (_what, text) => {
   const error: unknown = await passwd(flags(), piped(text), output).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(ConfigError);

@@ -10,8 +10,6 @@ it.each([
   { options: [], isCaught: true },
   { options: ['--cpu-prof'], isCaught: false },
   { options: ['--cpu-prof-dir=/tmp'], isCaught: false },
-  { options: ['--prof'], isCaught: false },
-  { options: ['--no-warnings'], isCaught: true },
 ])('SIGPROF is left to V8 when its profiler runs: $options', async ({ options, isCaught }) => {
   process.execArgv = options;
   vi.resetModules();

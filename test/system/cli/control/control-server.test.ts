@@ -56,11 +56,6 @@ describe('the control socket', () => {
     expect(await gone).toBe(true);
   });
 
-  it('lets the client give up on a shutdown that never ends', async () => {
-    const { path } = await open();
-    expect(await (await requestShutdown(path, 20)).gone).toBe(false);
-  });
-
   it('can be opened by its own user only, in a folder closed to others, leaves the mode of new files, and is removed', async () => {
     const before = process.umask();
     const server = await stand.open('private/a.sock');
@@ -74,17 +69,12 @@ describe('the control socket', () => {
 });
 
 const UNKNOWN = /404.*"this sidecar does not know that command: run/s;
-const bodyOf = (length: number) =>
-  `POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n`;
-
 it.each([
   ['of another path', 'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
-  ['that only looks', 'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n', UNKNOWN],
-  ['with a body', bodyOf(9), /^HTTP\/1\.1 413/],
+  ['with a body', 'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n', /^HTTP\/1\.1 413/],
   ['in the protocol of an earlier version', 'drain\n', /^HTTP\/1\.1 40/],
   ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
   ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
-  ['whose body is not whole in time', bodyOf(1), /^$|408/],
 ])('an unusable request is refused and changes nothing: %s', async (what, bytes, answer) => {
   const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
   expect(await exchange(path, bytes)).toMatch(answer);
@@ -129,19 +119,16 @@ describe('a place', () => {
     expect(await requestStatus(server.path)).toMatchObject({ pid: 4711 });
   });
 
-  it('with the socket of a living process is refused, and the socket stays', async () => {
+  it('with the socket of a living process or with a file is refused, and both stay', async () => {
     await stand.open('a.sock');
     await expectRefused('a.sock', 'in use');
     expect(await isListening(stand.at('a.sock'))).toBe(true);
+    writeFileSync(stand.at('file'), 'mine');
+    await expectRefused('file', 'not a socket');
+    expect(readFileSync(stand.at('file'), 'utf8')).toBe('mine');
   });
 
-  it('with a file is refused, and the file stays', async () => {
-    writeFileSync(stand.at('a.sock'), 'mine');
-    await expectRefused('a.sock', 'not a socket');
-    expect(readFileSync(stand.at('a.sock'), 'utf8')).toBe('mine');
-  });
-
-  it.each([0o777, 0o770, 0o1777])('in a folder that others can write to is refused (mode %o)', async (mode) => {
+  it.each([0o770, 0o1777])('in a folder that others can write to is refused (mode %o)', async (mode) => {
     mkdirSync(stand.at('open'));
     chmodSync(stand.at('open'), mode);
     await expectRefused('open/a.sock', 'not be writable by others');
@@ -161,10 +148,8 @@ describe('a place', () => {
     await expectRefused('theirs/a.sock', 'must belong to user 0');
   });
 
-  it.each([
-    ['in a folder without a parent', 'no/such/a.sock', 'ENOENT'],
-    ['with a path that would be cut short', `${'x'.repeat(110)}.sock`, 'longer than the 103 bytes'],
-  ])('%s is refused', async (_what, name, reason) => await expectRefused(name, reason));
+  it('with a path that would be cut short is refused', () =>
+    expectRefused(`${'x'.repeat(110)}.sock`, 'longer than the 103 bytes'));
 });
 
 it('a refusal has the code of what is missing, not of the control socket', async () => {

@@ -28,7 +28,6 @@ describe('reload over the control socket', () => {
 
   it.each([
     ['D2S_ERR_CONFIG', 64],
-    ['D2S_ERR_TLS_FILE', 1],
     [undefined, 1],
   ])('reports what is wrong (%s), with exit code %i', async (code, exitCode) => {
     target.reloadAnswer = { kind: 'refused', code, problems: ['a: wrong', 'b: wrong, too'] };
