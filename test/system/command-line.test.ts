@@ -43,11 +43,6 @@ async function statusOf(url: string): Promise<number> {
 }
 
 describe('the command line', () => {
-  it('prints its help and exits with 0', async () => {
-    const stdout = expect.stringContaining('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
-    expect(await run(['--help'])).toEqual({ code: 0, stdout, stderr: '' });
-  });
-
   it('shows the same name and version with --version, in its first line and in /metrics', async () => {
     const sidecar = await start();
     const { msg, version, build, node } = sidecar.logs[0] ?? {};
@@ -76,18 +71,15 @@ describe('the command line', () => {
   it.each<[string, string[], string]>([
     ['no upstream', [], 'upstream.url: missing, expected http://'],
     ['an unknown flag', ['--upstrem', 'x'], '"--upstrem": unknown flag, did you mean --upstream?'],
-    ['an unknown command', ['chek'], '"chek": unknown command, did you mean check?'],
-    ['an open monitor', ['--upstream', UPSTREAM, '--monitor', '0.0.0.0:0'], 'monitor.host: 0.0.0.0 can be reached'],
   ])('exits with 64 and a plain line on standard error: %s', async (_, args, line) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(`d2-sidecar: ${line}`);
   });
 
-  it.each(['--listen', '--monitor'])('exits with 1 when the port of %s is in use, and names it', async (flag) => {
+  it('exits with 1 when a port is in use, and names it', async () => {
     const { port } = await startApplication(() => undefined, untilTestEnds);
-    const other = flag === '--listen' ? '--monitor' : '--listen';
-    const { code, stderr } = await run(['--upstream', UPSTREAM, flag, `127.0.0.1:${port}`, other, '127.0.0.1:0']);
+    const { code, stderr } = await run([...NOWHERE.slice(0, -1), `127.0.0.1:${port}`]);
     expect(code).toBe(1);
     for (const text of ['D2S_ERR_LISTEN', `127.0.0.1:${port}`, 'EADDRINUSE']) expect(stderr).toContain(text);
   });
@@ -121,19 +113,21 @@ describe('a running sidecar', () => {
     expect(sidecar.stderr()).toBe('');
   });
 
-  it('logs a warning for variables that Kubernetes sets over a key', async () => {
-    const sidecar = await start(undefined, { D2_SIDECAR_MONITOR_PORT: 'tcp://10.0.0.1:9280' });
-    const msg = expect.stringContaining('D2_SIDECAR_MONITOR_PORT is ignored');
-    expect(sidecar.logs[1]).toMatchObject({ level: 'warn', msg });
-  });
-
-  it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 on %s and closes all sockets', async (signal) => {
+  it('exits with 0 on SIGINT and closes all sockets', async () => {
     const sidecar = await start();
     const sockets = at(`d2-sidecar-${process.getuid?.()}`);
     expect(readdirSync(sockets)).toEqual([`${sidecar.pid}.sock`]);
     expect(statSync(sockets).mode & 0o777).toBe(0o700);
-    expect(await sidecar.stop(signal)).toBe(0);
+    expect(await sidecar.stop('SIGINT')).toBe(0);
     expect(readdirSync(sockets)).toEqual([]);
+  });
+
+  it('starts without its default control socket and warns of it, but not without the one of the configuration', async () => {
+    const sidecar = await start(undefined, { TMPDIR: at('absent') });
+    const msg = expect.stringMatching(/^no control socket/);
+    expect(sidecar.logs.find(({ level }) => level === 'warn')).toMatchObject({ msg });
+    const { code, stderr } = await run(NOWHERE, { D2_SIDECAR_CONTROL_SOCKET: write('a.sock', '') });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/D2S_ERR_CONTROL: control\.socket: .* not a socket$/m)]);
   });
 
   // After the first one it finishes them: signals.test.ts.

@@ -19,9 +19,6 @@ adapt();
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
 const OBJECTS = ['H.Kessel', 'S.Pumpe1', 'D.Ventil', 'H.Ofen'];
 const VALUES = 3;
-/** Less than may wait for one client. */
-const BATCH = 1_000;
-const BATCHES = 5;
 const USER = 'gretel';
 const NOWHERE = 'http://127.0.0.1:1/smartWeb';
 
@@ -158,31 +155,6 @@ it('learn prints rules which, once filled in, make a sidecar count what it did n
         'sba.Files.Download': { answered: 2, failed: 0 },
       },
     });
-});
-
-it('the report has every message that passed before the signal, also those that waited to be read', {
-  timeout: 60_000,
-}, async () => {
-  const { upstream } = await startWerk();
-  const { child, stdout, until, exited } = startLearn('--upstream', upstream);
-  const [line] = await until(/^.*"msg":"listening".*$/m);
-  const url = `http://${(JSON.parse(line) as { listen: string }).listen}${COMET_PATH}`;
-  const post = async (messages: readonly object[], cookie = '') => {
-    const headers = { 'content-type': 'application/json', cookie };
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(messages) });
-    const [{ clientId } = {}] = (await response.json()) as { clientId?: string }[];
-    return { clientId, cookie: response.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  };
-  const { clientId, cookie } = await post([
-    { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] },
-  ]);
-  // More than is read in the time that reading may take.
-  const message = { channel: '/service/werk/ruf', clientId, data: { text: 'x'.repeat(200) } };
-  const batch = Array.from({ length: BATCH }, (_, id) => ({ ...message, id: `${id}` }));
-  await Promise.all(Array.from({ length: BATCHES }, () => post(batch, cookie)));
-  child.kill('SIGINT');
-  expect(await exited).toBe(0);
-  expect(stdout()).toContain(`messages from clients: ${1 + BATCH * BATCHES}, from the server: ${1 + BATCH * BATCHES}`);
 });
 
 it('learn ends when its time is over, with a document even without any traffic', { timeout: 30_000 }, async () => {

@@ -43,18 +43,6 @@ describe('the JVM of the demo', () => {
     await jvm.stop();
   });
 
-  it.runIf(hasJava)('has its own process id even if java is a script', async () => {
-    const jvm = await startSampleJvm({
-      ...process.env,
-      JAVA_HOME: undefined,
-      PATH: pathWithJava(`PATH='${process.env.PATH}'\njava "$@"\nexit 0`),
-    });
-    if (jvm.kind === 'none') expect.fail(jvm.reason);
-    expect(readFileSync(`/proc/${jvm.pid}/comm`, 'utf8')).toBe('java\n');
-    expect(readFileSync(`/proc/${jvm.pid}/cmdline`, 'utf8')).not.toContain('/bin/sh');
-    await jvm.stop();
-  });
-
   it.each([
     ['without java', { PATH: '/nonexistent' }, /^no java was found, neither in JAVA_HOME nor in PATH$/],
     ['if java ends at once', { PATH: pathWithJava('exit 3') }, /^java ended at its start with code 3$/],
