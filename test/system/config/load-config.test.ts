@@ -92,7 +92,6 @@ const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
 
 it.each([
   ['one number is for all kinds', '7', {}, ALL_SEVEN],
-  ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
   ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
   ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
 ])('metrics.maxNames: %s', async (_what, file, variables, expected) => {

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
@@ -17,12 +15,6 @@ it('the process of the server is read from /proc', async () => {
   const ticks = Number(read?.id.split(' ')[1]);
   expect(await readServerProcess('/proc', process.pid, ticks)).toMatchObject({ id: read?.id });
   expect(await readServerProcess('/proc', process.pid, ticks + 1)).toBeUndefined();
-});
-
-it('the process of the server is unknown once it has ended', async () => {
-  const child = spawn(process.execPath, ['-e', '']);
-  await once(child, 'exit');
-  expect(await readServerProcess('/proc', child.pid as number, undefined)).toBeUndefined();
 });
 
 it('the process of the server has what can be read, whatever its name is', async () => {

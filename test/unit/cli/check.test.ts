@@ -35,12 +35,6 @@ it('check prints names and roles of readers as comments, without hashes', async 
   expect(output.stdout).not.toContain('scrypt');
 });
 
-it('check reports a bad file of users like the log of a start', async () => {
-  const message = expect.stringContaining(`monitor.auth.usersFile: ${folder.write('users', 'ann')}:1: expected`);
-  await expect(failureOf(withUsers(at('users')))).resolves.toMatchObject({ code: 'D2S_ERR_CONFIG', message });
-  expect(output.stdout).toBe('');
-});
-
 it('check reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
   const none = at('none', 'file');
   const tls = `tls: { certFile: ${none}, keyFile: ${none} }`;
@@ -186,22 +180,12 @@ it('the user of the installed service is that of the last drop-in by name; a uni
   write(UNIT, SHIPPED);
   write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
   write(`${OWN_UNIT}.d/override.conf`, '[Service]\nUser=tomcat\nGroup=\n');
-  expect(await findService(folder.path)).toMatchObject({ user: 'tomcat', group: undefined });
+  // A drop-in with the server's user hides its process unless it says otherwise.
+  expect(await findService(folder.path)).toMatchObject({ user: 'tomcat', group: undefined, hidesServer: true });
+  write(`${OWN_UNIT}.d/override.conf`, '[Service]\nUser=tomcat\nGroup=\nProtectProc=default\n');
+  expect(await findService(folder.path)).toMatchObject({ user: 'tomcat', hidesServer: false });
   write(OWN_UNIT, '[Service]\nUser=own\n');
   write(`${OWN_UNIT}.d/override.conf`, '[Service]\n');
-  expect(await findService(folder.path)).toMatchObject({ user: 'other' });
   write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
   expect(await findService(folder.path)).toMatchObject({ user: 'own', unit: at(OWN_UNIT) });
-});
-
-it('a drop-in with the server’s user hides its process unless it says otherwise', async () => {
-  write(UNIT, SHIPPED);
-  const isHidden = async (dropIn: string) => {
-    write(`${OWN_UNIT}.d/override.conf`, dropIn);
-    return (await findService(folder.path))?.hidesServer;
-  };
-  const server = '[Service]\nUser=tomcat\nGroup=tomcat\n';
-  expect(await isHidden(server)).toBe(true);
-  expect(await isHidden(`${server}ProtectProc=default\n`)).toBe(false);
-  expect(await isHidden('[Service]\nLimitNOFILE=1024\n')).toBe(false);
 });

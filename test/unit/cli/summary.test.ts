@@ -26,13 +26,6 @@ it('has a line for each target, with this month and its allowance', () => {
   ]);
 });
 
-it('says nothing of targets without one, or of an earlier version', () => {
-  expect([summaryOf([]), summaryOf()]).toEqual([
-    [HEAD, NO_OUTAGES],
-    [HEAD, NO_OUTAGES],
-  ]);
-});
-
 it('says when the history was not written, and that it is not now', () => {
   const reason = 'The history cannot be written: database or disk is full.';
   const mark = { epochMs: 3_600_000, endEpochMs: 7_200_000, kind: 'history', text: reason } as const;

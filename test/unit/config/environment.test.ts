@@ -22,9 +22,7 @@ it.each<[string, string, (config: Config) => unknown, unknown]>([
   expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
 });
 
-it('environment variables unite number and part of metrics.maxNames, whatever their order, and count as absent when empty', async () => {
-  const names = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
-  expect(names.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
+it('environment variables count as absent when empty', async () => {
   const config = await load({ D2_SIDECAR_LISTEN_PORT: '', D2_SIDECAR_LOG_LEVEL: ' ', D2_SIDECAR_CONFIG: '' });
   expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
 });

@@ -12,14 +12,12 @@ import {
 import net from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { SidecarError } from '../../../../src/base/errors.ts';
-import { platform, windows } from '../../../../src/base/platform/platform.ts';
 import {
   requestCommand,
   requestHealth,
   requestShutdown,
   requestStatus,
 } from '../../../../src/cli/control/control-client.ts';
-import { openControlServer } from '../../../../src/cli/control/control-server.ts';
 import { isListening } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 import { exchange } from '../../../support/net.ts';
@@ -79,22 +77,6 @@ it.each([
   const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
   expect(await exchange(path, bytes)).toMatch(answer);
   expect(target.told).toEqual([]);
-});
-
-it('a Windows pipe is opened without a look at its folder or its mode', async () => {
-  vi.spyOn(platform, 'isPipe').mockImplementation(windows.isPipe);
-  const name = windows.serviceSocket;
-  chmodSync(stand.folder, 0o777);
-  const before = process.cwd();
-  process.chdir(stand.folder);
-  try {
-    const server = await openControlServer(name, new NotingTarget(), stand.log.logger);
-    expect(await requestStatus(name)).toMatchObject({ pid: 4711 });
-    server.destroy();
-  } finally {
-    process.chdir(before);
-    vi.restoreAllMocks();
-  }
 });
 
 it('too many clients are refused, and logged once', async () => {

@@ -4,7 +4,6 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
-import { platform, windows } from '../../../../src/base/platform/platform.ts';
 import { findSidecar, type SocketPlaces } from '../../../../src/cli/control/find-sidecar.ts';
 import { foldersOfUsers } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
@@ -47,21 +46,6 @@ describe('findSidecar', () => {
       code: 'D2S_ERR_CONTROL',
       message: expect.stringMatching(new RegExp(`no running sidecar .*${stand.folder}`)),
     });
-  });
-
-  it('finds a socket without a path of its own, such as a pipe of Windows, by an empty file', async () => {
-    vi.spyOn(platform, 'controlAddressOf').mockImplementation((file) => file.replace('.sock', '.pipe'));
-    vi.spyOn(platform, 'isControlFile').mockImplementation(windows.isControlFile);
-    writeFileSync(stand.at('12.sock'), '');
-    const server = await stand.open('4711.sock');
-    expect(await findSidecar(undefined, placesOf(stand.folder))).toBe(stand.at('4711.sock'));
-    expect(await findSidecar(4711, placesOf(stand.folder))).toBe(stand.at('4711.sock'));
-    expect(readdirSync(stand.folder)).toEqual(['4711.pipe', '4711.sock']);
-    await expect(stand.open('4711.sock')).rejects.toThrow('is in use by another process');
-    writeFileSync(stand.at('13.sock'), 'notes');
-    await expect(stand.open('13.sock')).rejects.toThrow('exists and is not a socket');
-    server.close();
-    expect(readdirSync(stand.folder)).toEqual(['13.sock']);
   });
 
   it('skips the socket of another program, and reports that the only one that runs is of another version', async () => {

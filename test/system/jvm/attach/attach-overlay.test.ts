@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/attach/attach-overlay.ts';
@@ -114,15 +113,6 @@ it('AttachOverlay reports that socket and counters name different collectors', a
   expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
 });
 
-it('AttachOverlay opens the socket if allowed and uses it at once', async () => {
-  overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
-  jvm.obey();
-  expect((await apply()).memory).toBe('live');
-  expect(jvm.signals).toHaveLength(1);
-  await apply();
-  expect(jvm.signals).toHaveLength(1);
-});
-
 it('AttachOverlay waits for the socket no longer than a reading may take, and uses it later', async () => {
   overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
   await expectUntouched(/has not done so yet/);
@@ -190,14 +180,6 @@ it('AttachOverlay does not mix two JVMs: a smaller heap than counted belongs to 
   expect((await apply({}, withMax(192 * MIB))).memory).toBe('live');
 });
 
-it('AttachOverlay finds the socket in a /tmp that has another path here', async () => {
-  await jvm.listen();
-  const tmpPath = join(jvm.directory, 'shared');
-  fs.mkdirSync(tmpPath);
-  fs.renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
-  expect((await apply({ pid: undefined, rootPath: '', tmpPath })).memory).toBe('live');
-});
-
 async function listenBehindLink(): Promise<void> {
   await jvm.listen(`${jvm.socketPath}.real`);
   fs.symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
@@ -237,8 +219,6 @@ it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', a
   await jvm.die();
   const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
   const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
-  expect(await started(madeEpochMs + 60_000)).toBeUndefined();
   // It has its socket from a moment after its start, by a clock that may have been set.
-  expect(await started(madeEpochMs + 1_000)).toBe(false);
-  expect(await started(madeEpochMs - 60_000)).toBe(false);
+  expect([await started(madeEpochMs + 60_000), await started(madeEpochMs + 1_000)]).toEqual([undefined, false]);
 });

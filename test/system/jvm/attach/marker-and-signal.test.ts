@@ -1,5 +1,5 @@
 /** From the marker to its end: what may happen while it lies there. */
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AttachOpener } from '../../../../src/jvm/attach/open-attach.ts';
 import type { AttachSystem } from '../../../../src/jvm/attach/process-state.ts';
@@ -58,13 +58,6 @@ function expectUnsignalled(): void {
 const removeSocket = () => rmSync(jvm.socketPath);
 
 describe('AttachOpener, from its marker on', () => {
-  it('joins a second caller to the first', async () => {
-    jvm.obey();
-    const opener = openerOf();
-    expect(await Promise.all([opener.open(jvm.target), opener.open(jvm.target)])).toEqual([undefined, undefined]);
-    expect(jvm.signals).toHaveLength(1);
-  });
-
   // Far beyond the timeout the JVM goes on, and finds the marker.
   it.each<[string, number, () => void, () => void]>([
     ['is stopped', 20, () => jvm.become({ state: 'T' }), () => jvm.become({})],
@@ -118,48 +111,21 @@ describe('AttachOpener, from its marker on', () => {
     expectUnsignalled();
   });
 
-  describe('while it waits for the socket', () => {
-    let opener: AttachOpener;
-    let opening: ReturnType<AttachOpener['open']>;
-    beforeEach(async () => {
-      opener = openerOf(LONG_MS);
-      const signalled = jvm.signalled();
-      opening = opener.open(jvm.target);
-      await signalled;
-    });
-
-    it('does not take one JVM’s answer for another’s', async () => {
-      const another = { ...jvm.target, pid: PID + 1 };
-      expect([opener.isOpening(jvm.target), opener.isOpening(another)]).toEqual([true, false]);
-      const reason = `process ${PID} is still being asked for its attach socket`;
-      expect(await opener.open(another)).toBe(reason);
-      await opener.close();
-      expect(opener.isOpening(jvm.target)).toBe(false);
-    });
-
-    it('has removed the marker when close returns, even of a JVM that is stopped', async () => {
-      jvm.become({ state: 'T' });
-      expect(jvm.markers()).toHaveLength(1);
-      const closed = opener.close();
-      expect(jvm.markers()).toEqual([]);
-      await closed;
-      expect(await opening).toMatch(/not tried again/);
-    });
-
-    it('leaves another program’s marker in place on close', async () => {
-      replaceMarker();
-      await opener.close();
-      expect(readFileSync(jvm.markerPath, 'utf8')).toBe('kept');
-    });
-  });
-
-  it('does nothing after close', async () => {
-    const opener = openerOf();
-    await opener.close();
-    const before = statSync(jvm.cwd, { bigint: true }).mtimeNs;
-    expect(await reasonOf(opener)).toContain('is stopping');
-    expect(jvm.signals).toEqual([]);
-    expect(statSync(jvm.cwd, { bigint: true }).mtimeNs).toBe(before);
+  it('has removed its marker when close returns, even of a stopped JVM, and takes no answer for that of another', async () => {
+    const opener = openerOf(LONG_MS);
+    const signalled = jvm.signalled();
+    const opening = opener.open(jvm.target);
+    await signalled;
+    const another = { ...jvm.target, pid: PID + 1 };
+    expect([opener.isOpening(jvm.target), opener.isOpening(another)]).toEqual([true, false]);
+    expect(await opener.open(another)).toBe(`process ${PID} is still being asked for its attach socket`);
+    jvm.become({ state: 'T' });
+    expect(jvm.markers()).toHaveLength(1);
+    const closed = opener.close();
+    expect(jvm.markers()).toEqual([]);
+    await closed;
+    expect(await opening).toMatch(/not tried again/);
+    expect(opener.isOpening(jvm.target)).toBe(false);
   });
 
   it.each([1, 2, 3])('does not signal when closed meanwhile (check %i of our own ids)', async (when) => {

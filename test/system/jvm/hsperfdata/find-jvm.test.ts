@@ -112,12 +112,6 @@ describe('by the upstream’s port', () => {
           'pid 20 (docker-proxy), which listens on the upstream’s port 8080, is no JVM',
       );
     });
-
-    it('takes none of two application servers', async () => {
-      addTomcat();
-      addTomcat(814);
-      expect(await failure()).toMatch(/^D2S_ERR_JVM_AMBIGUOUS .*pid 812 .*pid 814 /);
-    });
   });
 
   it('asks to choose between two JVMs that share the socket', async () => {
@@ -222,12 +216,6 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     addUnseen(QUIET, 'com.example.Main', 'app');
     expect(await failure({ pid: 1 })).toMatch(/^D2S_ERR_JVM_AMBIGUOUS .*jvm\.user/);
     expect((await find({ pid: 1, user: 'app' })).candidate.path.user).toBe('app');
-  });
-
-  it('does not mistake its own container’s first process for the JVM', async () => {
-    machine.addProcess({ pid: 1, name: 'tini', mapped: '/sbin/tini' });
-    addUnseen();
-    expect((await find({ pid: 1 })).candidate.process).toBeUndefined();
   });
 });
 

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -33,17 +32,6 @@ describe('credentials', () => {
     folder.write('password', 'private word', 0o600);
     await read();
     expect(warnings).toEqual([]);
-  });
-
-  it('are read from the new file when a mounted secret’s link changes', async () => {
-    folder.write('v1', 'same-size-1', 0o400);
-    folder.write('v2', 'same-size-2', 0o400);
-    symlinkSync('v1', passwordFile);
-    const read = readerOf({ passwordFile });
-    expect((await read())?.password).toBe('same-size-1');
-    symlinkSync('v2', join(folder.path, 'next'));
-    renameSync(join(folder.path, 'next'), passwordFile);
-    expect((await read())?.password).toBe('same-size-2');
   });
 
   it('are undefined without a user or a password', async () => {

@@ -129,12 +129,6 @@ it.each<[string, { channel: string }[], RegExp, string]>([
     /smith|jones|brown/,
     '/by/{}/since',
   ],
-  [
-    'a single object beside numbered ones',
-    ['Tank1', 'Tank2', 'Boiler'].map((word) => said(`/werk/${word}`)),
-    /Tank|Boiler/,
-    '/werk/{name}',
-  ],
   ['channels with a number', [1, 2].map((n) => said(`/service/tank${n}/level`)), /tank/, '# /service/{name}/level\n'],
   [
     'the user of a later handshake',
