@@ -24,9 +24,12 @@ describe('drain --wait', () => {
   }
 
   it('waits until neither exchanges nor WebSockets are open', async () => {
+    let looks = 0;
     const lines = await drained({ webSockets: 2 }, 60_000, (look, target) => {
+      looks = look;
       if (look === 3) target.openWebSockets = 0;
     });
+    expect(looks).toBe(3);
     expect(lines).toEqual([
       'd2-sidecar 4711 is draining: no longer ready, 0 exchanges and 2 WebSockets open',
       'drained',

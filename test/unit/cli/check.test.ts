@@ -108,7 +108,7 @@ describe('check as another user', () => {
     );
   });
 
-  it.each([
+  it.each<[string, Parameters<typeof check>[2]]>([
     ['root without a unit', { isRoot: true, find: async () => undefined }],
     ['root by --as root', { isRoot: true, as: 'root', find }],
   ])('is skipped for %s', async (_who, user) => {

@@ -96,17 +96,6 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     await expectRead(source, { pid: truth.pid });
   });
 
-  it('switches to a restarted JVM in one reading', async () => {
-    const { truth: first } = await startShown();
-    const source = labSource(portOf(first));
-    await read(source);
-    const before = source.found;
-    await first.kill('SIGTERM');
-    const { truth: second } = await startShown({ port: first.port });
-    await expectRead(source, { pid: second.pid });
-    expect(source.found?.startedEpochMs).not.toBe(before?.startedEpochMs);
-  });
-
   it('reads a JVM without visible processes through a shared /tmp, and notices its end', async () => {
     const { truth } = await startShown();
     lab.hideProcess(truth);

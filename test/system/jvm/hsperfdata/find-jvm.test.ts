@@ -97,23 +97,6 @@ describe('by the upstream’s port', () => {
     expect(parts.filter((part) => !message.includes(part))).toEqual([]);
   });
 
-  describe('that a proxy has', () => {
-    beforeEach(() => {
-      machine.listen(LOOPBACK_8080, 4711, 0);
-      machine.addProcess({ pid: 20, name: 'docker-proxy', sockets: [4711] });
-    });
-
-    it('takes the only application server, and says so', async () => {
-      addTomcat();
-      const { candidate, description } = await find();
-      expect(candidate.process?.pid).toBe(812);
-      expect(description).toBe(
-        'pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), the only application server here: ' +
-          'pid 20 (docker-proxy), which listens on the upstream’s port 8080, is no JVM',
-      );
-    });
-  });
-
   it('asks to choose between two JVMs that share the socket', async () => {
     machine.addServer({ pid: 812 });
     machine.addServer({ pid: 813 });

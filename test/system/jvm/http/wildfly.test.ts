@@ -48,14 +48,6 @@ it('the further answers of WildFly tell threads, and the default worker as the o
   expect(server?.connectors).toEqual([{ port: undefined, busyThreads: 7, maxThreads: 64, connections: undefined }]);
 });
 
-it.each([
-  ['no JSON', ['<html>', '[']],
-  ['failures', ['{"outcome":"failed"}', '{"outcome":"success"}']],
-])('the further answers of WildFly leave out their values for %s', (_what, further) => {
-  const { server, classes } = parseWildFly(DOCUMENTED, further);
-  expect([server, classes.loaded]).toEqual([undefined, 17_312]);
-});
-
 it('WILDFLY reads four types in one composite that changes nothing, after a login by Digest', async () => {
   const server = await startDigestServer({ username: 'monitor', password: 'word', answer: DOCUMENTED });
   onTestFinished(() => server.close());
