@@ -6,7 +6,7 @@ import { connectionCases } from './wire/cases/connections.ts';
 import { endAndPressureCases } from './wire/cases/ends-and-pressure.ts';
 import { contentCases, headCases } from './wire/cases/heads-and-contents.ts';
 import { interimAndEarlyCases, sidecarOnlyCases } from './wire/cases/interim-and-sidecar-only.ts';
-import { realServerCases, upgradeCases } from './wire/cases/upgrades-and-servers.ts';
+import { upgradeCases } from './wire/cases/upgrades-and-servers.ts';
 import type { DataPathCase } from './wire/run-case.ts';
 
 export const dataPathCases: readonly DataPathCase[] = [
@@ -16,6 +16,5 @@ export const dataPathCases: readonly DataPathCase[] = [
   ...connectionCases,
   ...endAndPressureCases,
   ...upgradeCases,
-  ...realServerCases,
   ...sidecarOnlyCases,
 ];

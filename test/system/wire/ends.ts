@@ -1,6 +1,5 @@
 /** Both ends of a run of a case: a client and an upstream that send exactly the bytes of their scripts. */
 
-import type { Server as HttpServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { resetConnection } from '../../../src/tls/connection-end.ts';
@@ -207,18 +206,6 @@ export class UpstreamConnection extends CaseEnd {
   /** Takes the bytes behind the latest request, which asked for an upgrade, as the new protocol's, or as more requests. */
   readOn(as: 'tunnel' | 'head'): void {
     this.reader.resume(as);
-  }
-
-  /** Gives this connection, from its first byte on, to a real server; what it sees is for its handlers to note. */
-  handOver(server: HttpServer): void {
-    this.socket.off('data', this.onBytes);
-    this.socket.pause();
-    this.socket.unshift(Buffer.from(this.raw, 'latin1'));
-    // How much of the first message had come already is chance, and not to be compared.
-    this.raw = '';
-    this.run.requests.length = 0;
-    server.emit('connection', this.socket);
-    this.socket.resume();
   }
 
   #progressed(): void {

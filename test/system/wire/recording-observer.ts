@@ -36,29 +36,20 @@ export class ExchangeSeen {
   }
 }
 
-/** Observes all of every exchange, and keeps it by the token of the run (`X-Case`). */
+/** Observes all of every exchange. */
 export class RecordingObserver implements ExchangeObserver {
-  readonly #seen = new Map<string, ExchangeSeen[]>();
+  #seen: ExchangeSeen[] = [];
   readonly #seenOf = new WeakMap<Exchange, ExchangeSeen>();
 
-  get tokens(): readonly string[] {
-    return [...this.#seen.keys()];
-  }
-
-  seenOf(token: string): readonly ExchangeSeen[] {
-    return this.#seen.get(token) ?? [];
-  }
-
   takeAll(): readonly ExchangeSeen[] {
-    const all = [...this.#seen.values()].flat();
-    this.#seen.clear();
+    const all = this.#seen;
+    this.#seen = [];
     return all;
   }
 
   onBegin(exchange: Exchange, request: RequestHead): void {
     const seen = new ExchangeSeen(exchange, request.target);
-    const token = request.field('x-case') ?? '';
-    this.#seen.set(token, [...this.seenOf(token), seen]);
+    this.#seen.push(seen);
     this.#seenOf.set(exchange, seen);
     exchange.wantsResponse = true;
     exchange.requestObserver = this.#reader(exchange, seen.request, 'q', 'Q');

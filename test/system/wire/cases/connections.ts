@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { turns } from '../../../support/wire/split-writer.ts';
 import {
   answering,
   answeringWith,
@@ -50,17 +49,6 @@ const persistence: readonly DataPathCase[] = [
       expect(responses.map(({ body }) => body)).toEqual(TARGETS_OF_TEN);
       expect(upstreamConnections).toBe(1);
     },
-  },
-  {
-    name: 'connection: closed by the client with the second request',
-    statuses: [200, 200],
-    upstream: [takeRequest, send(OK), ...closing],
-    client: [send(GET), finals(1), send(request('GET /calls/2', 'connection: Close')), untilEnded],
-  },
-  {
-    name: 'connection: closed by the upstream with Connection: close',
-    upstream: closing,
-    client: askingUntilEnd(GET),
   },
   {
     name: 'connection: Keep-Alive with its parameters, both ways',
@@ -134,23 +122,12 @@ const BYE = responseWith('bye', '200 OK', 'Connection: close');
 const olderClients: readonly DataPathCase[] = [
   closedAfter('closed after the answer', http10('GET /calls/1'), BYE),
   closedAfter('POST with a length', `${http10('POST /calls/1', 'Content-Length: 4')}body`, BYE),
-  closedAfter('HEAD', http10('HEAD /calls/1'), response('200 OK', 'Content-Length: 4', 'Connection: close')),
   closedAfter(
     'an answer in chunks all the same',
     http10('GET /1'),
     responseInChunks('4\r\nfine\r\n0\r\n\r\n', '200 OK'),
   ),
-  closedAfter('an answer until close', http10('GET /1'), `${response('200 OK', 'Connection: close')}until the end`),
   closedAfter('without Host', 'GET /calls/1 HTTP/1.0\r\nX-Case: {case-token}\r\n\r\n', BYE),
-  closedAfter('with keep-alive, which the answer does not mention, and the upstream closes later', OLD, '', {
-    upstream: [takeRequest, send(responseWith('fine', '200 OK')), () => turns(20), finish],
-  }),
-  {
-    name: 'HTTP/1.0: with keep-alive, two requests',
-    statuses: [200, 200],
-    upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive')),
-    client: asking(OLD, OLD),
-  },
   {
     name: 'HTTP/1.0: an answer of HTTP/1.0 that keeps the connection',
     statuses: [200, 200, 200],
@@ -189,10 +166,7 @@ const mixed: readonly DataPathCase[] = [
   inTurn('HTTP/1.0 that keeps the connection, and HTTP/1.1 after it', GET, OLD, GET, CHUNKED),
   inTurn('an absolute-form target', GET, ABSOLUTE),
   inTurn('a request after an empty line', GET, `\r\n${GET}`),
-  inTurn('a first request after an empty line', `\r\n${GET}`, GET),
-  inTurn('HTTP/1.0 after a request with a length', requestWith('content', 'POST /calls/1'), OLD),
   inTurn('HTTP/1.0 after a request in chunks with trailers', WITH_TRAILERS, OLD),
-  inTurn('HTTP/1.0 after HEAD', request('HEAD /calls/1'), OLD, GET),
   {
     name: 'pipelining: an absolute-form target, with content before and after',
     statuses: [200, 200, 200, 200, 200],
@@ -211,12 +185,6 @@ const mixed: readonly DataPathCase[] = [
     name: 'upgrade: pipelined after a request',
     statuses: [200, 101],
     client: [send(GET + UPGRADE), finals(2), send('ping'), tunnelCame(4)],
-  },
-  {
-    name: 'half-close: after an absolute-form target',
-    statuses: [200, 200],
-    upstream: answering(),
-    client: [send(GET), finals(1), send(ABSOLUTE), finish, finals(2), untilEnded],
   },
 ];
 

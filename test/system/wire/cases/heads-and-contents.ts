@@ -5,7 +5,6 @@ import {
   asking,
   askingUntilEnd,
   inChunksOfOne,
-  MEBIBYTE,
   NOISE,
   OK,
   oneExchange,
@@ -43,13 +42,11 @@ const methods: readonly DataPathCase[] = [
 /** RFC 9112 §3.2: the request-target passes byte for byte. */
 const targets = [
   ['with a query', '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1&y=a%20b&z'],
-  ['with an empty query', '/calls?'],
   ['with slashes in a row', '//smartWeb///api//'],
   ['with dot segments', '/a/./b/../c/%2e%2E/d'],
   ['with encoded characters, also slashes and broken encodings', '/%2F%2f%41%zz%/%C5%BE?%3D=%26'],
   ['with sub-delimiters and matrix parameters', "/a;jsessionid=1;v='2'!$&()*+,=:@-._~"],
   ['with characters that belong encoded', '/a"<>\\^`{|}?[x]={"y":1}'],
-  ['with a query that holds question marks and slashes', '/a?b=/c?d=//e'],
   ['of 8,000 octets', `/${'a'.repeat(3_999)}?${'b'.repeat(3_999)}`],
   ['asterisk-form', '*', 'OPTIONS'],
   ['absolute-form', 'http://app.example/calls/1?x=//y'],
@@ -87,18 +84,9 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 const fields: readonly DataPathCase[] = [
   ...Object.entries(FIELDS).flatMap(([what, lines]) => [requestFields(what, ...lines), responseFields(what, ...lines)]),
-  requestFields('the same name several times, between others', 'X-Twice: a', 'Accept: a/b', 'x-twice: b'),
   requestFields('cookies in several lines', 'Cookie: a=1; b=2', 'Cookie: c=3'),
   requestFields('TE and its nomination in Connection', 'TE: trailers', 'Connection: TE'),
   requestFields('Via and Forwarded of an earlier proxy', 'Via: 1.1 edge', 'Forwarded: for=192.0.2.1;proto=https'),
-  responseFields(
-    'cookies in several lines',
-    'Set-Cookie: a=1; Path=/',
-    'X-Between: 1',
-    'set-cookie: b=2',
-    'Set-Cookie: a=1',
-  ),
-  responseFields('the same name several times, between others', 'X-Twice: a', 'Vary: a', 'X-Twice: b', 'Vary: b'),
   responseFields('a location with slashes in a row', 'Location: http://app.example//a?b=//c'),
 ];
 
@@ -108,7 +96,6 @@ const statusLines = [
   ['with a phrase of its own', '200 All (is) well: 100 %'],
   ['with a phrase above ASCII', '404 D\xe9sol\xe9'],
   ['codes that nobody knows', '299 Odd'],
-  ['599', '599 Late'],
   ['401 with its challenges', '401 Unauthorized', 'WWW-Authenticate: Basic realm="d2"', 'WWW-Authenticate: Bearer'],
 ].map(([what, status = '', ...lines]) =>
   oneExchange(`status line: ${what}`, request('GET /'), responseWith('fine', status, ...lines)),
@@ -126,7 +113,6 @@ const inChunks = (...chunks: readonly string[]): Framed => ['Transfer-Encoding: 
 
 const FRAMED: Readonly<Record<string, Framed>> = {
   'length 0': ofLength(''),
-  'length 1': ofLength('a'),
   'length with leading zeros': ['Content-Length: 0004', 'four'],
   'length 65,536': ofLength(BYTES_64K),
   'octets that look like framing': ofLength(BINARY),
@@ -139,7 +125,6 @@ const FRAMED: Readonly<Record<string, Framed>> = {
     ...['1F', 'y'.repeat(31), '000', '', ''],
   ),
   trailers: inChunks('4', 'Wiki', '0', 'X-Sum: abc', 'x-second:', 'X-Sum: def', '', ''),
-  'trailers behind nothing': inChunks('0', 'X-Sum: none', '', ''),
   'chunks, but none': inChunks('0', '', ''),
   'one chunk of 65,536': inChunks('10000', BYTES_64K, '0', '', ''),
   'chunks that hold what looks like framing': inChunks(BINARY.length.toString(16), BINARY, '0', '', ''),
@@ -159,7 +144,6 @@ const bodilessCases = [
   ['304 with Transfer-Encoding', 'GET', response('304 Not Modified', 'Transfer-Encoding: chunked')],
   ['HEAD with a length', 'HEAD', response('200 OK', 'Content-Length: 5000')],
   ['HEAD with Transfer-Encoding', 'HEAD', response('200 OK', 'Transfer-Encoding: chunked')],
-  ['HEAD without either', 'HEAD', response('200 OK', 'Content-Type: text/plain')],
 ].map(
   ([name = '', method = '', answer = '']): DataPathCase => ({
     name: `no response content: ${name}`,
@@ -192,32 +176,6 @@ const untilCloseCases = [
   closedAsAnnounced,
   untilClose('nothing at all', response('200 OK', 'Connection: close')),
   untilClose('a response of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end'),
-  untilClose('a response of HTTP/1.0 with a length', 'HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nend'),
 ];
 
-const AS_CHUNK = Buffer.concat([Buffer.from('100000\r\n'), NOISE, Buffer.from('\r\n')]);
-const sixteenChunks = [...Array.from({ length: 16 }, () => send(AS_CHUNK)), send('0\r\n\r\n')];
-
-/** With a length: the cases of back pressure. */
-const large: DataPathCase = {
-  name: 'large: 16 MiB each way in chunks',
-  deadlineMs: 20_000,
-  upstream: [takeRequest, send(response('200 OK', 'Transfer-Encoding: chunked')), ...sixteenChunks],
-  client: [send(request('POST /both', 'Transfer-Encoding: chunked')), ...sixteenChunks, finals(1)],
-  verify: ({ requests, responses }) => {
-    expect(requests[0]?.body).toMatch(`${16 * MEBIBYTE} bytes`);
-    expect(requests[0]?.body).toBe(responses[0]?.body);
-  },
-};
-
-export const contentCases: readonly DataPathCase[] = [
-  ...bothWays,
-  ...bodilessCases,
-  ...untilCloseCases,
-  large,
-  oneExchange(
-    'response content: Content-Encoding is left alone',
-    request('GET /calls/1'),
-    responseWith('\x1f\x8b\x08\0', '200 OK', 'Content-Encoding: gzip'),
-  ),
-];
+export const contentCases: readonly DataPathCase[] = [...bothWays, ...bodilessCases, ...untilCloseCases];

@@ -10,7 +10,6 @@ import {
   response,
   responseWith,
 } from '../compose.ts';
-import type { UpstreamScript } from '../ends.ts';
 import type { ClientScript, DataPathCase } from '../run-case.ts';
 import {
   bodyCame,
@@ -42,7 +41,6 @@ function interims(name: string, statuses: readonly number[], ...heads: readonly 
 }
 
 const interimCases: readonly DataPathCase[] = [
-  interims('103 three times', [103, 103, 103], hints('a.css'), hints('b.css'), hints('c.css')),
   interims('100 without having been asked for, 102 and 103', [100, 102, 103], CONTINUE, PROCESSING, hints('a.css')),
   interims('a code that nobody knows', [199], response('199 Odd', 'X-Odd: yes')),
   {
@@ -50,19 +48,6 @@ const interimCases: readonly DataPathCase[] = [
     statuses: [103, 200],
     upstream: [takeRequest, send(hints('a.css')), noted(1), send(OK)],
     client: [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
-  },
-  {
-    name: 'interim: 103 before each answer of a connection, also before a 204 and the answer to HEAD',
-    statuses: [103, 200, 103, 204, 103, 200, 103, 404],
-    upstream: answering(
-      ...[
-        OK,
-        response('204 No Content'),
-        response('200 OK', 'Content-Length: 9'),
-        responseWith('none', '404 Not Found'),
-      ].map((answer) => hints('a.css') + answer),
-    ),
-    client: asking(...['GET /1', 'GET /2', 'HEAD /3', 'GET /4'].map((line) => request(line))),
   },
 ];
 
@@ -88,29 +73,15 @@ const earlyAnswers: readonly DataPathCase[] = [
       expect(upstreamConnections).toBe(2);
     },
   },
-  ...[
-    ['to a length', request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100), 100] as const,
-    ['to chunks', `${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`, 3] as const,
-  ].map(
-    ([what, asked, contentBytes]): DataPathCase => ({
-      name: `early answer: ${what}, then the end of the connection`,
-      statuses: [401],
-      upstream: [
-        takeHead,
-        contentCame(contentBytes),
-        send(responseWith('who?', '401 Unauthorized', 'Connection: close')),
-        finish,
-      ],
-      client: [send(asked), untilEnded],
-      verify: ({ responses }) => expect(responses[0]?.body).toBe('who?'),
-    }),
-  ),
   {
-    name: 'early answer: to the head alone',
-    statuses: [403, 200],
-    sidecarOnly: EARLY_ENDS_UPSTREAM,
-    upstream: answeringPostsEarly(responseWith('no', '403 Forbidden')),
-    client: goingOn(request('POST /calls/1', 'Content-Length: 4'), 'body'),
+    name: 'early answer: to chunks, then the end of the connection',
+    statuses: [401],
+    upstream: [
+      ...[takeHead, contentCame(3), send(responseWith('who?', '401 Unauthorized', 'Connection: close'))],
+      finish,
+    ],
+    client: [send(`${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`), untilEnded],
+    verify: ({ responses }) => expect(responses[0]?.body).toBe('who?'),
   },
   {
     name: 'both ways at once: each piece of the content is answered before the next is sent',
@@ -175,11 +146,6 @@ const expectCases: readonly DataPathCase[] = [
     upstream: answeringPostsEarly(responseWith('no', '413 Content Too Large')),
     client: [send(EXPECTING), finals(1), send(`content${request('GET /calls/2')}`), finals(2)],
   },
-  {
-    name: 'expect: answered without 100 once the content has come',
-    upstream: answering(),
-    client: asking(requestWith('content', 'POST /calls/1', 'Expect: 100-continue')),
-  },
 ];
 
 export const interimAndEarlyCases: readonly DataPathCase[] = [...interimCases, ...earlyAnswers, ...expectCases];
@@ -187,44 +153,19 @@ export const interimAndEarlyCases: readonly DataPathCase[] = [...interimCases, .
 // Where the sidecar itself has to answer, or to be better than the upstream: nothing to compare with, so each says what
 // holds.
 
-/** The upstream leaves after a beginning of an exchange. Without one: test/system/faults/upstream-faults.test.ts. */
-function noAnswer(
-  name: string,
-  interim: readonly number[],
-  upstream: UpstreamScript,
-  client: DataPathCase['client'],
-): DataPathCase {
-  return {
-    name: `no answer: ${name}`,
-    statuses: [...interim, 502],
-    sidecarOnly: 'directly, the client gets no answer at all',
-    upstream,
-    client,
-    verify: ({ responses }) => {
-      const { fields = [], body = '' } = responses.at(-1) ?? {};
-      expect(fields.join('\n')).toMatch(/^proxy-status: .*; *error=connection_terminated$/im);
-      expect(JSON.parse(body)).toMatchObject({ status: 502 });
-    },
-  };
-}
-
-const HINTS = response('103 Early Hints', 'Link: </a>');
-
-const failures: readonly DataPathCase[] = [
-  noAnswer('to a POST with content', [], [takeRequest, reset], [send(requestWith('content', 'POST /a')), finals(1)]),
-  noAnswer(
-    'the upstream leaves after an interim response',
-    [103],
-    [takeRequest, send(HINTS), noted(1), reset],
-    [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
-  ),
-  noAnswer(
-    'the upstream leaves after 100',
-    [100],
-    [takeHead, send(response('100 Continue')), requestsCame(1), reset],
-    [send(EXPECTING), heads(1), send('content'), finals(1)],
-  ),
-];
+/** Without a beginning of an answer: test/system/faults/upstream-faults.test.ts. */
+const noAnswer: DataPathCase = {
+  name: 'no answer: the upstream leaves after an interim response',
+  statuses: [103, 502],
+  sidecarOnly: 'directly, the client gets no answer at all',
+  upstream: [takeRequest, send(response('103 Early Hints', 'Link: </a>')), noted(1), reset],
+  client: [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
+  verify: ({ responses }) => {
+    const { fields = [], body = '' } = responses.at(-1) ?? {};
+    expect(fields.join('\n')).toMatch(/^proxy-status: .*; *error=connection_terminated$/im);
+    expect(JSON.parse(body)).toMatchObject({ status: 502 });
+  },
+};
 
 function idle(name: string, how: typeof reset): DataPathCase {
   return {
@@ -284,9 +225,4 @@ const unasked: DataPathCase = {
   verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(['first', 'fine']),
 };
 
-export const sidecarOnlyCases: readonly DataPathCase[] = [
-  ...failures,
-  idle('FIN', finish),
-  idle('RST', reset),
-  unasked,
-];
+export const sidecarOnlyCases: readonly DataPathCase[] = [noAnswer, idle('FIN', finish), idle('RST', reset), unasked];
