@@ -18,7 +18,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     'a control character in the target': targets('/m\0n', '/m\x01', '/m\x7f'),
     'no target': starts('GET HTTP/1.1', 'GET  HTTP/1.1'),
     'no method, or only a method': starts('/m HTTP/1.1', 'GET'),
-    'a method that is no token': methods('GET:', 'GE{T', 'GE\0T', 'GET\0'),
+    'a method that is no token': methods('GET:', 'GE{T', 'GE\0T', 'GET\0', 'A'.repeat(65)),
   }),
   ...messages('RFC 9110 §9.1, any token is a method: the server decides', ['served', 'closed'], {
     'a method in another case': methods('get', 'Get'),
@@ -58,6 +58,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §3.2, malformed targets', 'refused', {
     'a fragment': targets('/m#n', 'http://app.example/m#n'),
     'a target without a slash': targets('m', '?m', 'http:app.example/m', '%'),
+    'absolute-form without a host, or with an odd port': targets('http:///m', 'http://a@/m', 'http://a:b/m'),
     'authority-form of GET': targets('app.example:80'),
   }),
   ...messages('RFC 9110 §9.3.6, CONNECT; Browser, Must Die', 'refused', {

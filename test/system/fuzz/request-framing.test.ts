@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import { RequestReader } from '../../../src/protocol/http1/request-reader.ts';
+import { ambiguousMessages } from '../../corpus/smuggling.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { contentOfChunks, readStrictly, type StrictRequest } from '../../support/smuggling/strict-reader.ts';
+import { MARKER } from '../../support/smuggling/verdict.ts';
 import { mutatedRequests, pieces } from './request-corpus.ts';
 
 /** FUZZ_CASES=1000000 for a long run; FUZZ_SEED to repeat one. */
@@ -57,6 +59,20 @@ function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayRe
   }
   return { requests, end: 'waiting' };
 }
+
+it('each ambiguous message is read or refused as the corpus says, in one piece and byte by byte', () => {
+  for (const { name, bytes, taken } of ambiguousMessages) {
+    const text = bytes + MARKER;
+    const whole = readWithRelay([Buffer.from(text, 'latin1')], MAX_HEAD_BYTES);
+    const octets = Array.from(text, (octet) => Buffer.from(octet, 'latin1'));
+    expect(readWithRelay(octets, MAX_HEAD_BYTES), name).toEqual(whole);
+    expect(readStrictly(text).requests.slice(0, whole.requests.length), name).toMatchObject(whole.requests);
+    if (taken.length > 1) continue;
+    const end = ['refused', 'broken'].includes(whole.end) ? 'refused' : whole.end === 'waiting' ? 'open' : 'last';
+    expect(end, name).toBe(taken[0] === 'served' || taken[0] === 'closed' ? 'last' : taken[0]);
+    if (taken[0] === 'served') expect(whole.requests.at(-1)?.target, name).toBe('/marker');
+  }
+});
 
 it(`the framing of ${CASES} mutated streams is that of RFC 9112, and accepts nothing that it rejects`, {
   timeout: 3_600_000,

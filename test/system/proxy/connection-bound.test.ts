@@ -118,16 +118,6 @@ describe('a client’s connection', () => {
     await once(sockets[0] as net.Socket, 'close');
     expect(await numberOf(client, WEBSOCKET)).toBe('2');
   });
-
-  it('passes on what the server sends in a WebSocket', async () => {
-    const { sockets, connect } = await start();
-    const client = connect();
-    for (const each of [RELAYED, WEBSOCKET]) await numberOf(client, each);
-    const sent = 'abcdefghij'.repeat(300_000);
-    sockets[0]?.end(sent);
-    await client.ended();
-    expect(client.received === sent).toBe(true);
-  });
 });
 
 describe.each([

@@ -51,7 +51,6 @@ const LAST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 it.each([
   ['is closed with its answer', LAST, 2, 0],
-  ['is closed with its answer, by the default of HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 2, 0],
   ['waits for the end of a client that has sent more', `${LAST}${GET}`, 2, 1],
   ['waits for the end of a client that did not ask for it', GET, 2, 1],
   ['waits for the end of a client that may not have read a long answer', LAST, 100_000, 1],
@@ -65,15 +64,6 @@ it.each([
   client.finish();
   await client.closed();
   expect([client.received.split('\r\n\r\n')[1]?.length, client.wasReset]).toEqual([bytes, false]);
-});
-
-it('a client that leaves in the middle of its request ends the upstream’s side and its exchange', async () => {
-  await stand.start();
-  const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
-  const upstream = await stand.asked('12345');
-  client.finish();
-  await upstream.ended();
-  expect(await stand.endings(1)).toEqual(['cancelled']);
 });
 
 it('destroying ends every connection and exchange at once', async () => {
@@ -102,13 +92,7 @@ async function lastAnswer(text: string): Promise<string> {
 describe('a request that RFC 9112 does not allow', () => {
   it.each([
     ['no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', '400 Bad Request'],
-    ['a method of RTSP alone', 'ANNOUNCE /a RTSP/1.0\r\nHost: a\r\n\r\n', '400 Bad Request'],
-    ['GET of RTSP', 'GET /a RTSP/1.0\r\nHost: a\r\n\r\n', '400 Bad Request'],
-    ['ICE', 'SOURCE /a ICE/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
-    ['a tab in its target', 'GET /a\tb HTTP/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
-    ['a fragment in an absolute target', 'GET http://a/b#c HTTP/1.1\r\nHost: a\r\n\r\n', '400 Bad Request'],
     ['more empty lines than any client sends', '\r\n'.repeat(40), '400 Bad Request'],
-    ['HTTP/0.9', 'GET / HTTP/0.9\r\nHost: a\r\n\r\n', '505 HTTP Version Not Supported'],
     ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', '505 HTTP Version Not Supported'],
     ['CONNECT', 'CONNECT db.example:5432 HTTP/1.1\r\nHost: db.example:5432\r\n\r\ntunnelled', '501 Not Implemented'],
   ])('is refused (%s), and nothing comes to the upstream', async (_, text, status) => {
@@ -145,11 +129,8 @@ describe('a request that RFC 9112 does not allow', () => {
 
   it.each([
     ['chunks', 'nonsense\r\n'],
-    // They belong in a head.
-    ...['Connection: keep-alive', 'Upgrade: websocket', 'connection: close'].map((trailer) => [
-      `trailer ${trailer}`,
-      `0\r\n${trailer}\r\n\r\n`,
-    ]),
+    // It belongs in a head.
+    ['trailer Connection: keep-alive', '0\r\nConnection: keep-alive\r\n\r\n'],
   ])('by its %s ends as cancelled, and the upstream is not left with half of it', async (_, bad) => {
     await start({ upstream: [] });
     const client = stand.client(POST_IN_CHUNKS);

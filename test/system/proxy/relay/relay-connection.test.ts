@@ -1,5 +1,5 @@
 import type net from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { untilTestEnds } from '../../../support/deferred.ts';
 import type { Peer } from '../../../support/wire/peer.ts';
 import { answering, get, OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
@@ -26,12 +26,6 @@ function problemOf(text: string): Record<string, unknown> {
 }
 
 describe('an upstream that gives no answer', () => {
-  it('is answered without a body for HEAD', async () => {
-    const client = await connected(unreachable, 'HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/);
-  });
-
   it('ends the connection of a client that does not read the 502s', async () => {
     const client = await connected(unreachable);
     client.socket.pause();
@@ -63,25 +57,6 @@ it('a request whose chunks are broken in the middle of the answer ends its conne
   await client.ended();
   expect(client.received).toMatch(/part$/);
 });
-
-const next = 'GET http://plant/b HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n';
-
-it.each([
-  ['all its answers when an empty line is behind', '\r\n', /^$/],
-  ['all its answers when a second request and an empty line are behind', `${get('/b')}\r\n`, new RegExp(`^${OK}$`)],
-  ['the answers to a request with an absolute target, too', get('/b') + next, new RegExp(`^${OK}${OK}$`)],
-])('a client that has sent everything ahead, and its end gets %s', async (_what, ahead, behind) => {
-  const client = await connected({ onConnection: answeringLate });
-  client.socket.end(get('/a') + ahead);
-  await client.ended();
-  expect(client.received.slice(0, OK.length)).toBe(OK);
-  expect(client.received.slice(OK.length)).toMatch(behind);
-});
-
-/** Late enough for the client's end to have come before the first answer. */
-function answeringLate(socket: net.Socket): void {
-  socket.on('data', () => setTimeout(() => socket.write(OK), 30));
-}
 
 describe('a client', () => {
   it('that sent too much ahead, so that its connection is paused, is ended by the idle limit', async () => {
@@ -136,14 +111,6 @@ it('a sidecar that stops closes idle connections, unused ones included', async (
   silent.socket.on('end', () => silent.socket.end());
   await stand.sidecar.stop();
   expect(stand.sidecar.dispatcher.openConnections).toBe(0);
-});
-
-it('an answer of the monitoring port is written after the writes of calls in that turn', async () => {
-  await connected({ onConnection: answering(OK) });
-  const flush = vi.spyOn(stand.sidecar.dispatcher.services.writes, 'flush');
-  // No call passes: only the answer can be what has them done.
-  expect((await stand.samples()).get('d2_sidecar_exchanges_open')).toBe(0);
-  expect(flush).toHaveBeenCalled();
 });
 
 // More than the kernel holds on both sides of the sidecar.

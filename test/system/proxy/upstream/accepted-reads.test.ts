@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
@@ -56,52 +55,6 @@ describe('an accepted connection', () => {
     expect(seen[0]).toEqual({ text: 'one', isShared: true });
     expect(isOwnUsed).toBe(true);
     expect(socket.bytesRead).toBe(2_000_006);
-  });
-
-  it('has its addresses, can answer after the client’s end, and closes', async () => {
-    const { client, socket, reads } = await connect();
-    expect(socket.remoteAddress).toBe('127.0.0.1');
-    expect(socket.remotePort).toBe(client.localPort);
-    listen(reads, () => undefined);
-    client.end('asked');
-    await once(socket, 'end');
-    const closed = once(socket, 'close');
-    socket.end('answered');
-    const [answer] = (await once(client, 'data')) as [Buffer];
-    expect(answer.toString()).toBe('answered');
-    await closed;
-  });
-
-  it('counts as a connection of its listener until it closes', async () => {
-    const { socket, reads } = await connect();
-    listen(reads, () => undefined);
-    let isClosed = false;
-    server.close(() => {
-      isClosed = true;
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect([isClosed, socket.destroyed]).toEqual([false, false]);
-    socket.destroy();
-    await expect.poll(() => isClosed).toBe(true);
-  });
-
-  it('is not read while it is paused', async () => {
-    const { client, socket, reads } = await connect();
-    let length = 0;
-    listen(reads, (bytes) => {
-      length += bytes.length;
-      socket.pause();
-    });
-    client.write(Buffer.alloc(1_000_000));
-    await expect.poll(() => length).toBeGreaterThan(0);
-    const first = length;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    expect(length).toBe(first);
-    listen(reads, (bytes) => {
-      length += bytes.length;
-    });
-    socket.resume();
-    await expect.poll(() => length).toBe(1_000_000);
   });
 
   it('is an ordinary stream without a listener: complete, in order, with back pressure', async () => {

@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
-import { observeTunnel } from '../../../../src/proxy/websocket/open-tunnel.ts';
 import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
 import { BodySeen } from '../../wire/message-reader.ts';
-import { type StandOptions, SWITCHING, UPGRADE, useStand } from '../stand.ts';
+import { type StandOptions, SWITCHING, useStand } from '../stand.ts';
 
 const MEBIBYTE = 1_048_576;
 const SIDES = ['client', 'upstream'] as const;
@@ -126,21 +124,6 @@ describe('a tunnel’s observer', () => {
     await expectClosedOnce();
     expect([seen[side].describe(), seen[other(side)].describe()]).toEqual(['from the first', 'from the second']);
   });
-
-  it.each(SIDES)('is told when the %s resets right after the 101', async (side) => {
-    await start([...accept, (upstream) => side === 'upstream' && setImmediate(() => upstream.reset())]);
-    const client = stand.client(UPGRADE);
-    if (side === 'client') {
-      await stand.endings(1);
-      client.reset();
-    }
-    await client.ended();
-    client.socket.destroy();
-    await stand.allClosed();
-    // A reset may overtake the 101: then there was no tunnel.
-    if (told.length > 1) await expectClosedOnce();
-    else expect(seen.closed).toBe(0);
-  });
 });
 
 it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and loses nothing', async (slow) => {
@@ -176,29 +159,4 @@ it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and 
   expect(seen[other(slow)].describe()).toBe(expected.describe());
   expect(seen[other(slow)].bytes).toBe(sentBytes);
   await expectClosedOnce();
-});
-
-it('observeTunnel does not start a stream that its pipe has paused', async () => {
-  const [client, upstream] = [new net.Socket(), new net.Socket()];
-  for (const socket of [client, upstream]) {
-    socket.push('waiting');
-    socket.pause();
-  }
-  const observer = new Seen();
-  observeTunnel(client, upstream, observer);
-  await turns(1);
-  expect([client.isPaused(), upstream.isPaused()]).toEqual([true, true]);
-  expect([observer.client.bytes, observer.upstream.bytes]).toEqual([0, 0]);
-  for (const socket of [client, upstream]) socket.destroy();
-});
-
-it.each(SIDES)('observeTunnel waits for both ends when the %s closes first', (side) => {
-  const ends = { client: new net.Socket(), upstream: new net.Socket() };
-  const observer = new Seen();
-  observeTunnel(ends.client, ends.upstream, observer);
-  ends[side].emit('close', false);
-  ends[side].emit('close', false);
-  expect(observer.closed).toBe(0);
-  ends[other(side)].emit('close', true);
-  expect(observer.closed).toBe(1);
 });

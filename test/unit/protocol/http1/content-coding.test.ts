@@ -47,15 +47,6 @@ describe('on a Node.js with a hole in its brotli decoder', () => {
   it.each(['br', 'BR', ' Br ', 'identity, br', 'br,', 'br, identity'])('a body of %j is not read', (coding) => {
     expect(decodeContent(zlib.brotliCompressSync(BODY), coding, LIMIT)).toBeUndefined();
   });
-
-  it.each(['br, gzip', 'gzip, br', 'br, br'])('nor one of %j, which has two codings', (coding) => {
-    expect(decodeContent(zlib.gzipSync(zlib.brotliCompressSync(BODY)), coding, LIMIT)).toBeUndefined();
-  });
-
-  it('brotli is not decoded under the name of another coding', () => {
-    for (const coding of ['gzip', 'x-gzip', 'deflate', 'compress', 'x-br', 'brotli'])
-      expect(decodeContent(zlib.brotliCompressSync(BODY), coding, LIMIT)).toBeUndefined();
-  });
 });
 
 it.each([undefined, '', 'identity', 'identity, identity', ' , '])('a body without a coding is kept: %j', (coding) => {
@@ -77,18 +68,13 @@ it.skipIf('zstdCompressSync' in zlib)('a body is not read in zstd on a Node with
 });
 
 // Also names of Object.prototype.
-it.each(['compress', 'gzip, aes128gcm', 'constructor', '__proto__', 'gzip;q=1', 'gzip br'])(
+it.each(['compress', 'gzip, gzip', 'gzip, aes128gcm', 'constructor', '__proto__', 'gzip;q=1', 'gzip br'])(
   'a body is not read of %s',
   (coding) => {
     expect(decodeContent(zlib.gzipSync(BODY), coding, LIMIT)).toBeUndefined();
     expect(decodeContent(Buffer.alloc(0), coding, 1)).toBeUndefined();
   },
 );
-
-it('a body is not read of more than one coding', () => {
-  expect(decodeContent(zlib.gzipSync(zlib.gzipSync(BODY)), 'gzip, gzip', LIMIT)).toBeUndefined();
-  expect(decodeContent(zlib.brotliCompressSync(zlib.gzipSync(BODY)), 'gzip, br', LIMIT)).toBeUndefined();
-});
 
 it.each([
   ['gzip', zlib.gzipSync(BODY)],

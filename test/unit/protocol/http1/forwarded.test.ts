@@ -36,17 +36,6 @@ it.each([
   },
 );
 
-it.each([
-  ['append', FOR],
-  ['off', undefined],
-] as const)('those of the certificate come first in mode %s', (mode, next) => {
-  const head = { host: undefined, summary: { hasForwardedProto: true, hasForwardedHost: false } };
-  const text = forwardedLines(mode, { ...client, certificateFields: [['Client-Cert', ':AA==:']] }, head);
-  expect(text).toBe(
-    ['Client-Cert: :AA==:', ...(next === undefined ? [] : [next])].map((line) => `${line}\r\n`).join(''),
-  );
-});
-
 it('forwarding fields are removed from a head in any letter case, and nothing else is', () => {
   const head =
     'GET / HTTP/1.1\r\nHost: a\r\nx-forwarded-FOR: 1\r\nX-Forwarded-For: 2\r\nX-Forwarded-Port: 3\r\nX-FORWARDED-PROTO: h\r\nX-Forwarded-Host: b\r\n\r\n';
@@ -66,11 +55,6 @@ it.each([
 });
 
 it.each([
-  [
-    'loses the fields of an h2c request and their names in Connection',
-    'Connection: Upgrade, HTTP2-Settings\r\nContent-Length: 3\r\nHTTP2-Settings: AAEA\r\nUpgrade: h2c\r\nUser-Agent: Java',
-    'Content-Length: 3\r\nUser-Agent: Java',
-  ],
   [
     'keeps what else Connection names',
     'Connection: keep-alive,  UPGRADE , X-Hop\r\nconnection: upgrade\r\nupgrade: a, b\r\nX-Hop: 1',

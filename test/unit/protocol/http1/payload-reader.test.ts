@@ -35,11 +35,6 @@ it('PayloadReader gives the chunks of one read without framing, extensions and t
   expect(payloadsOf(CHUNKED, body)).toEqual([large, 'ab', large, 'c', large, large, 'de']);
 });
 
-it('PayloadReader gives a body in chunks of one byte in one piece for each read', () => {
-  const read = '1\r\nx\r\n'.repeat(10_000);
-  expect(payloadsOf(CHUNKED, read, read, read)).toEqual(Array(3).fill('x'.repeat(10_000)));
-});
-
 it('PayloadReader removes the framing wherever the bytes are divided', () => {
   for (let split = 0; split <= CHUNKS.length; split += 1) {
     const payloads = payloadsOf(CHUNKED, CHUNKS.slice(0, split), CHUNKS.slice(split));

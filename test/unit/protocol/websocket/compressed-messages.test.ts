@@ -1,13 +1,11 @@
 import { constants, deflateRawSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
   compressed,
   deflated,
   deflatedFinal,
   deflatedTogether,
-  frame,
   text,
 } from '../../../support/protocol/websocket/frames.ts';
 import { Listener, told, WITH_TAKEOVER, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
@@ -41,20 +39,6 @@ it('a compressed message may refer to the one before (RFC 7692 §7.2.3.2)', () =
   expect(told(bytes, TAKEOVER)).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
 });
 
-it('a compressed message may refer as far back as the window goes, and no further than its direction agreed', async () => {
-  // Noise in the middle, so that only the far repetition can be referred to.
-  const noise = Array.from({ length: 40_000 }, (_, i) => String.fromCharCode(33 + ((i * i * 7919 + (i >> 3)) % 90)));
-  for (const windowBits of [8, 9, 10, 11, 12, 13, 14, 15]) {
-    const size = 1 << windowBits;
-    const far = noise.slice(0, Math.max(20, size - 262)).join('');
-    const contents = ['start', far, far.slice(0, 200), `${far}${far}`, 'end', far.slice(-100)];
-    const listener = new Listener({ deflate: { contextTakeover: true, windowBits } });
-    for (const payload of await deflatedTogether(contents, windowBits)) listener.push(compressed(payload));
-    expect(listener.texts).toEqual(contents);
-    expect(listener.reader.heldBytes).toBeLessThanOrEqual(Math.max(512, size) * 1.125);
-  }
-});
-
 it('a compressed message may refer back by exactly 32,768 bytes', () => {
   const first = Buffer.alloc(32_768, 'ab"cd'.repeat(13));
   first.write('the very first bytes', 0);
@@ -64,20 +48,6 @@ it('a compressed message may refer back by exactly 32,768 bytes', () => {
   for (const [i, bit] of [...bits].entries()) payload[i >> 3] = (payload[i >> 3] as number) | (Number(bit) << (i & 7));
   const listener = new Listener(TAKEOVER).push(compressed(deflated(first)), compressed(payload));
   expect(listener.texts[1]).toBe(first.toString('latin1', 0, 258));
-});
-
-it('a compressed message may be binary: it is not reported, but later ones may refer to it', async () => {
-  const [first, second] = await deflatedTogether(['said before, said before', 'said before again']);
-  const binary = frame({ opcode: OPCODE.binary, payload: first, rsv: 4 });
-  const event = { event: 'binary' };
-  expect(told(join(binary, compressed(second)), TAKEOVER)).toEqual([event, { text: 'said before again' }]);
-  expect(told(join(binary, AFTER), NO_TAKEOVER)).toEqual([event, { text: 'after' }]);
-});
-
-it('a compressed message may stand between messages that are not compressed', async () => {
-  const [first, second] = await deflatedTogether(['one one one', 'one one two']);
-  const bytes = join(compressed(first), text('plain'), compressed(second));
-  expect(told(bytes, TAKEOVER)).toEqual([{ text: 'one one one' }, { text: 'plain' }, { text: 'one one two' }]);
 });
 
 it('a compressed message may be empty; of no bytes at all, it ends context takeover', () => {
@@ -95,19 +65,6 @@ it('a compressed message cannot refer to what was before BFINAL', async () => {
   const [first, second] = await deflatedTogether(['said before', 'said before']);
   const bytes = join(compressed(first), compressed(deflatedFinal('x')), compressed(second));
   expect(told(bytes, TAKEOVER)).toEqual([{ text: 'said before' }, { text: 'x' }, MALFORMED]);
-});
-
-it('a compressed message may be fragmented anywhere, between control frames, and pushed in any pieces', async () => {
-  const contents = ['first message', 'second message, first message', 'third'];
-  const payloads = await deflatedTogether(contents);
-  for (let size = 1; size < 40; size += 1) {
-    const frames = payloads.flatMap((payload) => [
-      text(payload.subarray(0, size), { rsv: 4, fin: false }),
-      frame({ opcode: 0x9, payload: 'ping' }),
-      frame({ opcode: 0, payload: payload.subarray(size) }),
-    ]);
-    expect(new Listener(TAKEOVER).pushPieces(join(...frames), () => size).texts).toEqual(contents);
-  }
 });
 
 it.each([

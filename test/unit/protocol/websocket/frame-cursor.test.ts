@@ -1,10 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  closeFrame,
-  FrameCursor,
-  GOING_AWAY,
-  maskedCloseFrame,
-} from '../../../../src/protocol/websocket/frame-cursor.ts';
+import { closeFrame, FrameCursor } from '../../../../src/protocol/websocket/frame-cursor.ts';
 import { frame, MASK } from '../../../support/protocol/websocket/frames.ts';
 
 const payloadOf = (length: number) => Buffer.alloc(length, 0x88);
@@ -62,14 +57,4 @@ it.each([
   cursor.follow(bytes);
   cursor.follow(textOf(2));
   expect([cursor.isLost, cursor.isBetweenFrames]).toEqual([true, false]);
-});
-
-it('a close frame has two bytes of status, masked for an upstream only, with another mask each time', () => {
-  expect(closeFrame(GOING_AWAY)).toEqual(Buffer.from([0x88, 2, 0x03, 0xe9]));
-  const masked = maskedCloseFrame(GOING_AWAY);
-  expect([masked.length, masked[0], masked[1]]).toEqual([8, 0x88, 0x82]);
-  const payload = [0, 1].map((i) => (masked[6 + i] as number) ^ (masked[2 + i] as number));
-  expect(payload).toEqual([0x03, 0xe9]);
-  const masks = new Set(Array.from({ length: 20 }, () => maskedCloseFrame(1001).readUInt32BE(2)));
-  expect(masks.size).toBeGreaterThan(10);
 });

@@ -6,8 +6,14 @@ import {
   type MessageReaderOptions,
   WebSocketMessageReader,
 } from '../../../../src/protocol/websocket/message-reader.ts';
-import { clientText, compressed, deflated, frame, MASK, text } from '../../../support/protocol/websocket/frames.ts';
-import { Listener, readerOptions, told, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
+import { clientText, compressed, deflated, frame, text } from '../../../support/protocol/websocket/frames.ts';
+import {
+  Listener,
+  readerOptions,
+  told,
+  WITH_TAKEOVER,
+  WITHOUT_TAKEOVER,
+} from '../../../support/protocol/websocket/listener.ts';
 
 const PING = frame({ opcode: 0x9, payload: 'are you there' });
 const MALFORMED = [{ unread: 'malformed' }];
@@ -27,42 +33,6 @@ it('messages have lengths of 7, 16 and 64 bits, also where fewer would do', () =
     expect(told(text(content, { lengthBytes: 8 }))).toEqual([{ text: content }]);
     expect(told(clientText(content), { from: 'client' })).toEqual([{ text: content }]);
   }
-});
-
-it('messages may come in any pieces, down to single bytes, and several at a time', () => {
-  const bytes = Buffer.concat([
-    clientText('first'),
-    clientText(''),
-    text('zwei: äöü €', { fin: false, mask: MASK }),
-    frame({ opcode: 0x9, payload: 'ping', mask: MASK }),
-    frame({ opcode: 0, payload: ' 😀', mask: [0, 0, 0, 0] }),
-    clientText('y'.repeat(300)),
-    frame({ opcode: OPCODE.close, mask: MASK }),
-  ]);
-  const all = ['first', '', 'zwei: äöü € 😀', 'y'.repeat(300)].map((content) => ({ text: content }));
-  for (let size = 1; size <= bytes.length; size += 1) {
-    const listener = new Listener({ from: 'client' }).pushPieces(bytes, () => size);
-    expect(listener.told, `pieces of ${size}`).toEqual([...all, { event: 'close' }]);
-  }
-});
-
-it('messages may be cut within a character by fragments', () => {
-  const [head, tail] = [Buffer.from('€').subarray(0, 1), Buffer.from('€').subarray(1)];
-  const bytes = Buffer.concat([text(head, { fin: false }), frame({ opcode: 0, payload: tail })]);
-  expect(told(bytes)).toEqual([{ text: '€' }]);
-});
-
-it('messages may have empty fragments, and control frames between them', () => {
-  const bytes = Buffer.concat([
-    text('', { fin: false }),
-    PING,
-    frame({ opcode: 0, fin: false }),
-    frame({ opcode: 0, payload: 'a', fin: false }),
-    frame({ opcode: 0xa }),
-    frame({ opcode: 0, payload: 'b', fin: false }),
-    frame({ opcode: 0 }),
-  ]);
-  expect(told(bytes)).toEqual([{ text: 'ab' }]);
 });
 
 it('messages of binary data are counted when they have passed, whatever their size', () => {
@@ -156,21 +126,6 @@ it('memory is given back with the message that was held, and by close', () => {
   expect([closed.told, closed.budget.usedBytes]).toEqual([[], 0]);
 });
 
-it('memory never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
-  const maxMessageBytes = 200_000;
-  const listener = new Listener({ maxMessageBytes });
-  const fragment = frame({ opcode: 0, payload: 'x', fin: false });
-  listener.push(text('x', { fin: false }));
-  let most = 0;
-  for (let i = 2; i < maxMessageBytes; i += 1) {
-    listener.reader.push(fragment);
-    most = Math.max(most, listener.reader.heldBytes);
-  }
-  listener.push(frame({ opcode: 0, payload: 'x' }));
-  expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
-  expect(most).toBeLessThanOrEqual(KEPT_BODY_BYTES + maxMessageBytes);
-});
-
 it('memory that is refused loses that message, and the next is read again', () => {
   const budget = new MemoryBudget(1_000);
   const listener = new Listener({ budget });
@@ -182,34 +137,18 @@ it('memory that is refused loses that message, and the next is read again', () =
   expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
 });
 
-function readerWith(onText: (content: string) => undefined) {
-  const budget = new MemoryBudget();
-  const limits = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000 } as const;
-  const options = readerOptions({ ...limits, budget, deflate: { contextTakeover: true, windowBits: 15 } });
-  const reader = new WebSocketMessageReader(options, { onText, onUnread: (reason) => expect.fail(reason) });
-  return { reader, budget };
-}
-
 it('a close from a handler ends the reading within the bytes being pushed', () => {
   const texts: string[] = [];
-  const { reader, budget } = readerWith((content) => {
-    texts.push(content);
-    reader.close();
-    return undefined;
+  const budget = new MemoryBudget();
+  const reader = new WebSocketMessageReader(readerOptions({ budget, deflate: WITH_TAKEOVER }), {
+    onText: (content) => {
+      texts.push(content);
+      reader.close();
+      return undefined;
+    },
+    onUnread: (reason) => expect.fail(reason),
   });
   reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
   reader.push(text('three'));
   expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
-});
-
-it('a close gives the memory back also after a handler threw', () => {
-  const { reader, budget } = readerWith(() => {
-    throw new Error('cannot');
-  });
-  const bytes = text('x'.repeat(100));
-  reader.push(bytes.subarray(0, 50));
-  expect(budget.usedBytes).toBe(KEPT_BODY_BYTES + 512);
-  expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
-  reader.close();
-  expect(budget.usedBytes).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { encodeProblem, encodeRefusal, upstreamProblem } from '../../../../src/proxy/exchange/problem.ts';
+import { encodeProblem, upstreamProblem } from '../../../../src/proxy/exchange/problem.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
 
 const secret = new Error('connect ECONNREFUSED 10.9.8.7:8080 /smartWeb?key=secret');
@@ -37,10 +37,4 @@ it('a problem as bytes is a whole response of the announced length; for HEAD, th
   const whole = toText(false, false);
   expect(toText(true, false)).toBe(whole.slice(0, whole.indexOf('\r\n\r\n') + 4));
   expect(whole).not.toContain('Connection');
-});
-
-it.each([400, 408, 413, 431, 501, 503, 505] as const)('the answer for a request that is refused says %i', (status) => {
-  const text = encodeRefusal(status).toString();
-  expect(text).toContain(`"status":${status},`);
-  expect(text).toMatch(/\r\nProxy-Status: d2-sidecar; error=http_request_/);
 });

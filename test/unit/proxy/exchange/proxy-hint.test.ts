@@ -44,12 +44,6 @@ it.each([
   expect(site.warnings).toHaveLength(1);
 });
 
-it('a proxy that is not listed is none with a public address', () => {
-  const site = new Site();
-  for (let minute = 0; minute < 90; minute += 1) site.request(minute, '203.0.113.1');
-  expect(site.warnings).toEqual([]);
-});
-
 it('a proxy that is not listed is no longer looked for after 100 beginnings', () => {
   const site = new Site();
   const answers = Array.from({ length: 100 }, (_, count) => site.request(count, `10.0.0.${count}`));

@@ -65,21 +65,6 @@ it('writes of one turn wait for 63 others at most', () => {
   expect([written.length, written.at(-1)]).toEqual([64, 'last latin1']);
 });
 
-it('writes of one turn are done once each when a turn has more than one batch of them', async () => {
-  for (let i = 0; i < 100; i += 1) writer().writeSoon(`${i}`);
-  await turnEnd();
-  expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
-});
-
-it('writes of one turn are done early by flush, and not again', async () => {
-  writer().writeSoon('a');
-  batch.flush();
-  writer().writeSoon('b');
-  expect(written).toEqual(['a latin1']);
-  await turnEnd();
-  expect(written).toEqual(['a latin1', 'b latin1']);
-});
-
 it('one direction keeps its order when a second text comes in the same turn, and is written at once by flush', async () => {
   const one = writer();
   one.writeSoon('a');

@@ -26,15 +26,6 @@ it('an outage that ends is one line, with its length and the requests that faile
   expect(logged).toEqual([{ level: 'info', details, message: 'the upstream can be reached again' }]);
 });
 
-it('an outage is as long as it was, also if the clock is set back meanwhile', () => {
-  const { clock, logged, outages } = outagesOf();
-  outages.lost();
-  clock.advanceS(6);
-  clock.setBackS(7_200);
-  outages.back();
-  expect(logged).toMatchObject([{ details: { seconds: 6 } }]);
-});
-
 it('a server that is lost and back many times a second does not flood the log, and nothing is hidden', () => {
   const { clock, logged, outages } = outagesOf();
   for (let flip = 0; flip < 1_000; flip += 1) {
@@ -98,12 +89,6 @@ it('no connection is tried while answers show that the server is there, while dr
   state.isServing = true;
   state.intervalMs = 0;
   expect(await pass(60)).toBe(0);
-});
-
-it('a lost server is tried although old connections are still answered', async () => {
-  const { state, counts, pass } = probeOf();
-  state.kind = 'unreachable';
-  expect(await pass(10, () => (counts.exchanges.completed += 1))).toBe(2);
 });
 
 it('TLS is tried once a minute while every answer is a 400 or none, and not after a usual one', async () => {
