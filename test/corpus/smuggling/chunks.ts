@@ -16,22 +16,19 @@ const trailers = (...all: string[]) => all.map((lines) => chunked(`0\r\n${lines}
 export const chunkMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §7.1, a size is hexadecimal digits; Garden, uhttpd #3, trafficserver #10580', 'refused', {
     'a size with 0x': [...sizes('0x5'), ...bodies('0x0\r\n\r\n')],
-    'a size with an underscore': bodies(`1_0\r\n${SIXTEEN}\r\n${END}`, '0_0\r\n\r\n'),
     'a size with a sign': [...sizes('+5', '-5'), ...bodies('-0\r\n\r\n')],
     'a size after a blank or a tab, or with one in it': [
       ...sizes(' 5', '\t5'),
       ...bodies(`1 0\r\n${SIXTEEN}\r\n${END}`),
     ],
-    'a size with a letter': sizes('5g', '5h'),
-    'a size and bytes without validation': bodies(`1these-bytes\r\nZ\r\n${END}`),
-    'a size with a mark': sizes('5.0', '"5"', '5,5'),
     'a size that is empty or only an extension': [...sizes('', ';a=b'), ...bodies('5\r\nhello\r\n\r\n\r\n')],
     'a size with NUL, a vertical tab or an octet above ASCII': sizes('5\0', '\x005', '5\x0b', '\xb5'),
-    'a size that overflows': sizes('10000000000000005', '1'.repeat(30)),
+    'a size that overflows, or of 2^64 - 1': sizes('10000000000000005', 'f'.repeat(16)),
     'a size behind CR or LF': bodies('\r0\r\n\r\n', '\n0\r\n\r\n'),
   }),
-  ...messages('RFC 9112 §7.1, sizes that overflow a word are valid; Garden', 'open', {
+  ...messages('RFC 9112 §7.1, sizes that overflow a word are valid, and an endless body; Garden', 'open', {
     'a size of 2^32 and 5, or of 2^31': sizes('100000005', '80000000'),
+    'a chunk, or its size, that takes the marker in': bodies(`fff\r\n${SMUGGLED}`, `1bb\r\n${SMUGGLED}\r\n${END}`),
   }),
   ...messages('RFC 9112 §7.1, leading zeros and both letter cases are digits', 'served', {
     'a size with leading zeros': [...sizes('0000000000000005'), ...bodies('5\r\nhello\r\n00000000\r\n\r\n')],
@@ -55,7 +52,6 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
       ],
       'EXT.TERM: LF in an extension, the other way': bodies(`5;\n\nxx\r\n0\r\n\r\n${SMUGGLED}`),
       'TERM.EXT: CR in an extension': sizes('5;\rxx', '5;a=b\rc', '5;a="\r"', '5;a="\r\n"', '5;a=b\r'),
-      'an extension that ends with LF': bodies(`5;a=b\nhello\r\n${END}`, '0;a=b\n\r\n'),
     },
   ),
   ...messages('RFC 9112 §7.1, a chunk ends with CRLF: TERM.SPILL, SPILL.TERM and the like; Funky', 'refused', {
@@ -68,7 +64,6 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     ),
     'ZERO.TWO: a size right behind': bodies('1\r\na1\r\nb0\r\n\r\n'),
     'CR or LF behind a chunk': ends(`\r${END}`, `\rX${END}`, `\n\r${END}`, `\r\r\n${END}`, `\r\n\r\n${END}`),
-    'a chunk shorter or longer than its size': bodies('6\r\nhello\r\n0\r\n\r\n', `4\r\nhello\r\n${END}`),
     'LF LF, or an octet, behind the last chunk': bodies('0\r\n\n\n', '0\r\nX\r\n'),
   }),
   ...messages('RFC 9112 §7.1.1, extensions are tokens or quoted strings; Funky, Probe', 'refused', {
@@ -76,6 +71,7 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     'an extension without a semicolon': sizes('5a=b', '5 a=b'),
     'an extension with an odd octet': sizes('5;\0ext', '5;a=\0', '5;a=\x01', '5;a:b', '5;\xe9'),
     'an extension with a quote that is not closed, or text behind it': sizes('5;a="b', '5;a="b"c'),
+    'an extension with an empty value, or a token and a quote': sizes('5;a=', '5;a=b"c"'),
     'an extension larger than 16 KiB': sizes(`5;a=${'b'.repeat(17_000)}`),
   }),
   ...messages(
@@ -105,21 +101,6 @@ export const chunkMessages: readonly AmbiguousMessage[] = [
     'a trailer': chunked('1\r\na\r\n0\r\nX-A: b\r\n\r\n'),
     'a trailer that Trailer announces': chunked('0\r\nX-A: b\r\n\r\n', 'Trailer: X-A'),
     'CL announced by Trailer': chunked(END, 'Trailer: Content-Length'),
-  }),
-  ...messages('RFC 9112 §7.1, an endless body', 'open', {
-    'a chunk, or its size, that takes the marker in': bodies(
-      `fff\r\n${SMUGGLED}`,
-      `${(SMUGGLED.length + 400).toString(16)}\r\n${SMUGGLED}\r\n${END}`,
-    ),
-  }),
-  ...messages('RFC 9110 §6.5.1, fields that belong in a head, in trailers: no server merges them', 'served', {
     'a trailer of Host or X-Forwarded-For': trailers('Host: evil.example\r\n', 'X-Forwarded-For: 6.6.6.6\r\n'),
-    'a trailer of Expect': trailers('Expect: 100-continue\r\n'),
-  }),
-  ...messages('RFC 9112 §7.1, the largest size of 64 bits', 'refused', {
-    'a size of 2^64 - 1': sizes('ffffffffffffffff'),
-  }),
-  ...messages('RFC 9112 §7.1.1, values that are neither tokens nor quoted', 'refused', {
-    'an extension with an empty value, or a token and a quote': sizes('5;a=', '5;a=b"c"'),
   }),
 ];

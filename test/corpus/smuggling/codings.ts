@@ -21,7 +21,6 @@ const withShortLength = (...lines: string[]) => lines.map((line) => chunksOrLeng
 const coded = (...values: string[]) => values.map((value) => lengthOrChunks(`Transfer-Encoding: ${value}`));
 const codedAlone = (...values: string[]) => values.map((value) => post([`Transfer-Encoding: ${value}`], END));
 const chunkedAs = (...values: string[]) => values.map((value) => post([`Transfer-Encoding: ${value}`], ONE_CHUNK));
-const onMethod = (method: string) => `${head(`${method} /m HTTP/1.1`, HOST, 'Content-Length: 5', TE)}${END}`;
 const inHttp10 = (...fields: string[]) => `${head('POST /m HTTP/1.0', HOST, ...fields)}${END}`;
 
 /** Characters that some parser strips, skips or stops at. */
@@ -34,23 +33,12 @@ export const codingMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §6.3 item 3, a length and a coding; Linhart, Desync', 'refused', {
     'CL.TE': lengthOrChunks(TE),
     'TE.CL': chunksOrLength(TE),
-    'CL.TE, the coding first': post([TE, 'Content-Length: 6'], `${END}G`),
-    'TE.CL, the coding first': post([TE, 'Content-Length: 4'], `2b\r\n${SMUGGLED}\r\n${END}`),
-    'CL zero and TE': post(['Content-Length: 0', TE], `${END}${SMUGGLED}`),
     'TE.0': post([TE, 'Content-Length: 0'], `2b\r\n${SMUGGLED}\r\n${END}`),
-    'CL.TE on a method without content': ['GET', 'HEAD', 'OPTIONS'].map(onMethod),
-    'CL.TE with the right length': post(['Content-Length: 5', TE], END),
     'CL.TE behind a good request': `${post([])}${lengthOrChunks(TE)}`,
-    'CL.TE that asks to close': lengthOrChunks(TE, 'Connection: close'),
-    'CL.TE with TE or CL in Connection': [
-      lengthOrChunks(TE, 'Connection: Transfer-Encoding'),
-      lengthOrChunks(TE, 'Connection: Content-Length'),
-    ],
     'CL.TE in another case': [
       ...withLength('transfer-encoding: chunked', 'TRANSFER-ENCODING: CHUNKED'),
       ...withShortLength('tRANSFER-eNCODING: cHUNKED'),
     ],
-    'CL.TE, two blanks or a tab': coded(' chunked').concat(withLength('Transfer-Encoding:\tchunked')),
     'CL.TE, a tab (sozu #726) or a blank behind, or none before': withShortLength(
       `${TE}\t`,
       `${TE} `,
@@ -59,9 +47,7 @@ export const codingMessages: readonly AmbiguousMessage[] = [
   }),
   ...messages('RFC 9112 §6.1, codings that are not exactly chunked; Desync (TE.TE), tinyproxy #616', 'refused', {
     'TE almost chunked': coded('xchunked', 'chunkedx', 'chunk', '"chunked"', "'chunked'", '[chunked]'),
-    'TE escaped': coded('chu\\nked', '%63hunked'),
     'TE of letters that fold to chunked': coded('chun\xe2\x84\xaaed', 'ch\xfbnked', 'chunke\xc4\x90'),
-    'TE nested': coded('cow chunked bar'),
     'TE empty, or of blanks': [
       lengthOrChunks('Transfer-Encoding:'),
       post(['Transfer-Encoding:'], END),
@@ -78,18 +64,13 @@ export const codingMessages: readonly AmbiguousMessage[] = [
     'TE in two lines': [
       post([TE, TE], END),
       lengthOrChunks(TE, 'Transfer-Encoding: identity'),
-      lengthOrChunks('Transfer-Encoding: identity', TE),
-      chunksOrLength(TE, 'Transfer-Encoding: cow'),
       chunksOrLength('Transfer-Encoding: cow', TE),
       post([TE, 'Transfer-Encoding: gzip'], END),
     ],
     'TE in two lines, one of them empty': [
       post([TE, 'Transfer-Encoding:'], END),
-      lengthOrChunks('Transfer-Encoding:', TE),
-      post(['Transfer-Encoding:', TE], END),
       post(['Transfer-Encoding: ,', TE], END),
     ],
-    'TE chunked, chunked by three lines': post([TE, 'Transfer-Encoding: gzip', TE], END),
     'TE with an odd coding before chunked': codedAlone(
       ...['gzip,,chunked', '"gzip", chunked', 'x;a="b, chunked", chunked', 'gzip;q=1, chunked'],
       ...['g zip, chunked', '\xe9, chunked'],
@@ -102,6 +83,7 @@ export const codingMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §6.1, codings before a last chunked, in order or not: framed as chunks', 'served', {
     'TE of a coding, then chunked': chunkedAs('gzip, chunked', 'identity, chunked', 'xchunked, chunked'),
     'TE gzip, then chunked in two lines': post(['Transfer-Encoding: gzip', TE], ONE_CHUNK),
+    'TE in blanks and tabs': chunkedAs('\t chunked \t '),
   }),
   ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync', 'refused', {
     'TE with a blank or a tab before the colon': [
@@ -113,9 +95,7 @@ export const codingMessages: readonly AmbiguousMessage[] = [
     'TE with its colon on the next line': lengthOrChunks('Transfer-Encoding', ': chunked'),
     'TE with its value folded': [
       lengthOrChunks('Transfer-Encoding:', ' chunked'),
-      chunksOrLength('Transfer-Encoding:', '\tchunked'),
       lengthOrChunks(TE, ' , identity'),
-      lengthOrChunks('Transfer-Encoding:\n chunked'),
       post(['Transfer-Encoding:', ' chunked'], END),
     ],
     'TE with a bare CR': [
@@ -125,8 +105,6 @@ export const codingMessages: readonly AmbiguousMessage[] = [
     'TE behind a bare CR or LF': withLength(`X: X\r${TE}`, `X: X\n${TE}`, `X: X\r\r\n${TE}`),
     'TE behind an empty name': withLength(`:${TE}`),
     'TE with two colons or an equals sign': withLength('Transfer-Encoding:: chunked', 'Transfer-Encoding=chunked'),
-    'TE with an accent in its name': withShortLength('Transf\xe9r-Encoding: chunked'),
-    'TE in the first line’s place': `POST /m HTTP/1.1\r\n ${TE}\r\n${HOST}\r\n\r\n${END}`,
     // At the four places where Desync's tools put it.
     'TE with an odd character before its value': ODD_CHARACTERS.flatMap((odd) =>
       withLength(`Transfer-Encoding:${odd}chunked`),
@@ -142,14 +120,8 @@ export const codingMessages: readonly AmbiguousMessage[] = [
       ...['Transfer_Encoding', 'TransferEncoding', 'Transfer-Encodin', 'X-Transfer-Encoding', 'Content-Encoding', 'TE'],
       ...['Transfer.Encoding', 'Transfer-Encoding`', 'HTTP_TRANSFER_ENCODING', 'X: Transfer-Encoding'],
     ].map((name) => lengthOrChunks(`${name}: chunked`)),
-    'another length beside chunks': [
-      chunked(ONE_CHUNK, 'Content_Length: 3'),
-      chunked(ONE_CHUNK, 'X-Content-Length: 3'),
-    ],
-    'TE in Connection beside chunks': [
-      chunked(ONE_CHUNK, 'Connection: Transfer-Encoding'),
-      chunked(ONE_CHUNK, 'Connection: keep-alive, transfer-encoding'),
-    ],
+    'another length beside chunks': chunked(ONE_CHUNK, 'Content_Length: 3'),
+    'TE in Connection beside chunks': chunked(ONE_CHUNK, 'Connection: keep-alive, transfer-encoding'),
     'TE in mixed case': post(['tRaNsFeR-eNcOdInG: ChUnKeD'], ONE_CHUNK),
   }),
   ...messages('RFC 9112 §6.1, HTTP/1.0 knows no codings; http-core #879', 'refused', {
@@ -157,5 +129,4 @@ export const codingMessages: readonly AmbiguousMessage[] = [
     'CL.TE in HTTP/1.0': inHttp10('Content-Length: 5', TE, 'Connection: keep-alive'),
     'TE identity in HTTP/1.0': inHttp10('Transfer-Encoding: identity', 'Content-Length: 5'),
   }),
-  ...messages('RFC 9110 §5.5, tabs around a value', 'served', { 'TE in blanks and tabs': chunkedAs('\t chunked \t ') }),
 ];

@@ -21,9 +21,9 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     ),
     'CL.0: the same in chunks': early(['Transfer-Encoding: chunked'], `${N.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`),
     'CL.0: with keep-alive or Expect': [early([CL, KEEP], SMUGGLED), early([CL, EXPECT], SMUGGLED)],
-    'CL.0: twice': `${early([CL], SMUGGLED)}${early([CL], SMUGGLED)}`,
   }),
   ...messages('RFC 9112 §9.3, content that never arrives', 'open', {
+    'Expect and no content': [post([EXPECT, 'Content-Length: 400']), early([EXPECT, 'Content-Length: 400'], '')],
     '0.CL: a length and nothing': early(['Content-Length: 400'], ''),
     '0.CL: a length, and a request that is content': early(['Content-Length: 400'], SMUGGLED),
   }),
@@ -33,20 +33,12 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     'Expect on GET with content': `${get(EXPECT, 'Content-Length: 2')}ab`,
     'Expect on HEAD or OPTIONS': ['HEAD', 'OPTIONS'].map((method) => head(`${method} /m HTTP/1.1`, HOST, EXPECT)),
     'Expect twice': post([EXPECT, EXPECT, 'Content-Length: 2'], 'ab'),
-    'Expect in another form': posts('eXpEcT: 100-CONTINUE', 'Expect: y 100-continue', 'Expect: 100-continue, x'),
     'Expect with a parameter, in quotes or empty': posts(
       'Expect: 100-continue;a=b',
       'Expect: "100-continue"',
       'Expect:',
     ),
     'Expect of something else': post(['Expect: 200-ok', CL], SMUGGLED),
-    'Expect twice over pipelined': `${post([EXPECT, 'Content-Length: 2'], 'ab')}${post([EXPECT, 'Content-Length: 2'], 'cd')}`,
-  }),
-  ...messages('RFC 9110 §10.1.1, Expect and the marker as content', 'open', {
-    'Expect and no content': [post([EXPECT, 'Content-Length: 400']), early([EXPECT, 'Content-Length: 400'], '')],
-  }),
-  ...messages('RFC 9110 §7.8, Upgrade that is refused; Browser, h2c smuggling 2020', 'served', {
-    'Upgrade without Connection': [get('Upgrade: foo'), get('Upgrade: h2c')],
   }),
   ...messages('RFC 9110 §7.8, Upgrade that is refused: pipelined requests after it are not read', 'closed', {
     'WebSocket that the server does not accept': get(...WEBSOCKET),
@@ -74,7 +66,6 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     'close, then a request': `${get('Connection: close')}${SMUGGLED}`,
     'close and content, then a request': `${post(['Connection: close', 'Content-Length: 2'], 'ab')}${SMUGGLED}`,
     'close in a list, then a request': `${get('Connection: keep-alive, close')}${SMUGGLED}`,
-    'close in mixed case, then a request': `${get('cOnNeCtIoN: CLOSE')}${SMUGGLED}`,
     'close in the second of two lines': `${get(KEEP, 'Connection: close')}${SMUGGLED}`,
     'HTTP/1.0, then a request': `${old('GET')}${SMUGGLED}`,
     'HTTP/1.0 with content, then a request': `${old('POST', 'Content-Length: 2')}ab${SMUGGLED}`,
@@ -84,8 +75,6 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     'three or ten requests': [`${get()}${post(['Content-Length: 2'], 'ab')}${SMUGGLED}`, SMUGGLED.repeat(10)],
     'content that is a request, then chunks': `${post([CL], SMUGGLED)}${chunked(ONE_CHUNK)}`,
     'another Host in the second request': `${get()}${head('GET /m HTTP/1.1', 'Host: evil.example')}`,
-    'absolute-form in the second request': `${get()}${head('GET http://evil.example/m HTTP/1.1', HOST)}${get()}`,
-    'HEAD, then GET': `${head('HEAD /m HTTP/1.1', HOST)}${get()}`,
   }),
   ...messages('RFC 9112 §2.2, a request after a valid one is judged separately', 'refused', {
     'a second request with LF only': `${get()}GET /m HTTP/1.1\nHost: app.example\n\n`,
@@ -93,34 +82,30 @@ export const connectionMessages: readonly AmbiguousMessage[] = [
     'a fold after chunks': `${chunked(ONE_CHUNK)}${get('X-A: b', ' c')}`,
     'no Host in the second request': `${get()}${head('GET /m HTTP/1.1')}`,
     'HTTP/0.9 or TLS behind': [`${get()}GET /smuggled\r\n\r\n`, `${get()}\x16\x03\x01\x02\x00\x01\x00`],
+    '0.CL: chunks that do not come, so that the marker is a size': early(['Transfer-Encoding: chunked'], ''),
     'NUL behind': `${post(['Content-Length: 1'], 'a')}\0${SMUGGLED}`,
-  }),
-  ...messages('RFC 9112 §7.1, a marker is not a chunk size', 'refused', {
-    '0.CL: chunks that do not come': early(['Transfer-Encoding: chunked'], ''),
   }),
   ...messages(
     'RFC 9112 §9.3, appendix C.2.2, options similar to close: a server may close (nginx compares the beginning of the word)',
     ['served', 'closed', 'refused'],
     { 'Proxy-Connection: close': get('Proxy-Connection: close') },
   ),
-  ...messages('RFC 9110 §7.8, an Upgrade that is ignored', 'served', {
+  ...messages('RFC 9110 §7.8, an Upgrade that is ignored; Browser, h2c smuggling 2020', 'served', {
+    'Upgrade without Connection': get('Upgrade: h2c'),
     'WebSocket or h2c': get(UPGRADE, 'Upgrade: websocket, h2c'),
     'h2c with settings': get(
       'Connection: Upgrade, HTTP2-Settings',
       'Upgrade: h2c',
       'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA',
     ),
-    'h2c in Connection alone': get(UPGRADE, 'Upgrade: h2c'),
     'TLS/1.0': head('OPTIONS /m HTTP/1.1', HOST, UPGRADE, 'Upgrade: TLS/1.0'),
     'h2c with content': post([UPGRADE, 'Upgrade: h2c', CL], SMUGGLED),
     'h2c in chunks': chunked(ONE_CHUNK, UPGRADE, 'Upgrade: h2c'),
+    'WebSocket and content': post([...WEBSOCKET, CL], SMUGGLED),
     'two Upgrades': get(UPGRADE, 'Upgrade: h2c', 'Upgrade: websocket'),
   }),
   ...messages('RFC 9112 §9.3, more content than a server cares to skip: it may close', ['served', 'closed'], {
     'CL.0: 20 kB that are not read': early(['Content-Length: 20000'], SMUGGLED.padEnd(20_000, 'x')),
     'CL.0: 20 kB of requests that are not read': early([`Content-Length: ${N * 400}`], SMUGGLED.repeat(400)),
-  }),
-  ...messages('RFC 9110 §7.8, an Upgrade to WebSocket with content is ignored', 'served', {
-    'WebSocket and content': post([...WEBSOCKET, CL], SMUGGLED),
   }),
 ];

@@ -1,7 +1,6 @@
 import { type AmbiguousMessage, get, HOST, head, messages, post, SMUGGLED } from './message.ts';
 
 const GET = 'GET /m HTTP/1.1';
-const ONE_CHUNK = '1\r\na\r\n0\r\n\r\n';
 
 const gets = (...lines: string[]) => lines.map((line) => get(line));
 /** The same lines, each the whole head behind the request line. */
@@ -10,6 +9,8 @@ const heads = (...all: (readonly string[])[]) => all.map((lines) => head(GET, ..
 export const fieldLineMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9112 §2.2, a line ends with CRLF; T-Reqs, Garden, Tomcat #999', 'refused', {
     'all lines end with LF': [`${GET}\n${HOST}\n\n`, `POST /m HTTP/1.1\n${HOST}\nContent-Length: 2\n\nab`],
+    'LF or CR at the head’s beginning': [`\n${get()}`, `\r${get()}`],
+    'LF between two requests': `${get()}\n${get()}`,
     'one line ends with LF': [
       `${GET}\n${HOST}\r\n\r\n`,
       `${GET}\r\n${HOST}\nX-A: b\r\n\r\n`,
@@ -21,10 +22,6 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     'a line ends with CR CR LF': [`${GET}\r\r\n${HOST}\r\n\r\n`, `${GET}\r\n${HOST}\r\r\n\r\n`],
     'CR or LF in a value': gets(`X-A: b\n\n${SMUGGLED.trimEnd()}`, 'X-A: b\r\rc', 'X-A: b\rX-C: d', 'X-A:\rb'),
     'CR or LF at a name’s beginning': gets('\rX-A: b', '\nX-A: b'),
-    'a vertical tab or a form feed for a line’s end': [
-      `${GET}\x0b${HOST}\r\n\r\n`,
-      `${GET}\r\n${HOST}\x0cX-A: b\r\n\r\n`,
-    ],
     'a next-line character or a line separator in a name': gets('\x85X-A: b', '\xe2\x80\xa8X-A: b'),
   }),
   ...messages('RFC 9112 §2.2, empty lines before a request line are ignored; Probe', 'served', {
@@ -36,7 +33,6 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     'a folded value': [get('X-A: b', ' c'), get('X-A: b', '\tc'), get('X-A: b', ' '), get('X-A: b\n c')],
     'a folded Host': heads(['Host:', ' app.example'], [HOST, ' .evil.example']),
     'a fold first': heads([' X-A: b', HOST], [' Host: evil.example', HOST]),
-    'a folded Connection': get('Connection:', ' close'),
     'a fold that looks like a request': get('X-A: b', ' GET /smuggled HTTP/1.1'),
     'a folded request line': `GET /m\r\n HTTP/1.1\r\n${HOST}\r\n\r\n`,
   }),
@@ -44,13 +40,13 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     'a blank or a tab before a colon, or in a name': gets('X-A : b', 'X-A\t: b', 'X A: b'),
     'an empty name, or no colon': gets(': b', 'X-A', 'X-A b'),
     'NUL in a name or a value (WEBrick #126)': gets('X\0A: b', 'X-A: b\0c', 'X-A: b\0'),
+    'X-Forwarded-For in disguise': gets('X-Forwarded-For : 6.6.6.6', 'X-A: b\nX-Forwarded-For: 6.6.6.6'),
     'NUL before the head': `\0${get()}`,
     'a control character in a value': gets('X-A: b\x01c', 'X-A: b\x1fc', 'X-A: b\x7fc'),
     'an octet that is no token in a name': gets(
       'X-\xe9: b',
       ...[...'(/@;='].map((mark) => `X${mark}A${mark === '(' ? ')' : ''}: b`),
     ),
-    'a quote or a brace in a name': gets('"X-A": b', '{X-A}: b'),
     'a request line for a field line': get('GET /smuggled HTTP/1.1'),
   }),
   ...messages('RFC 9110 §5.5, obs-text and tabs are values', 'served', {
@@ -63,7 +59,6 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ),
     'marks of a token, digits, or a colon in a value’s beginning': gets("!#$%&'*+-.^_`|~: b", '0: 1', 'X-A:: b'),
     'a very long name': get(`${'x'.repeat(900)}: b`),
-    'fifty fields': get(...Array.from({ length: 50 }, (_, i) => `X-${i}: b`)),
   }),
   ...messages('RFC 9112 §3.2, one Host; Must Die (visible and hidden Host)', 'refused', {
     'no Host': heads(['X-A: b']),
@@ -85,23 +80,11 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ),
     'Host_ and X-Host': gets('Host_: evil.example', 'X-Host: evil.example'),
     'X-Forwarded-For and -Host of the client’s': get('X-Forwarded-For: 6.6.6.6', 'X-Forwarded-Host: evil'),
-    'X-Forwarded-For in three letter cases': get('x-forwarded-for: 1', 'X-FORWARDED-FOR: 2', 'X-Forwarded-For: 3'),
     'X-Forwarded-Proto twice': get('X-Forwarded-Proto: https', 'X-Forwarded-Proto: http'),
     'X_Forwarded_For, or X-Forwarded-For in Connection': gets(
       'X_Forwarded_For: 6.6.6.6',
       ...['Connection: X-Forwarded-For', 'Connection: keep-alive, x-forwarded-proto ,X-Forwarded-Host, X-A'],
     ),
     'X-Forwarded-For with an empty value, first and last': heads(['X-Forwarded-For:', HOST, 'X-Forwarded-Proto:']),
-    'X-Forwarded-For before chunks': post(['X-Forwarded-For: 6.6.6.6', 'Transfer-Encoding: chunked'], ONE_CHUNK),
-  }),
-  ...messages('RFC 9112 §5.2, §5.1, forwarded fields in disguise', 'refused', {
-    'X-Forwarded-For with a blank, LF or NUL': gets(
-      ...['X-Forwarded-For : 6.6.6.6', 'X-A: b\nX-Forwarded-For: 6.6.6.6', 'X-Forwarded-For\0: 6.6.6.6'],
-    ),
-    'X-Forwarded-For folded': get('X-Forwarded-For: 6.6.6.6,', ' 7.7.7.7'),
-  }),
-  ...messages('RFC 9112 §2.2, other line ends before a request line', 'refused', {
-    'LF or CR at the head’s beginning': [`\n${get()}`, `\r${get()}`],
-    'LF between two requests': `${get()}\n${get()}`,
   }),
 ];

@@ -17,14 +17,10 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     'CL.CL: zero and all': [
       length('Content-Length: 0', `Content-Length: ${N}`),
       length(`Content-Length: ${N}`, 'Content-Length: 0'),
-      length('content-length: 0', `CONTENT-LENGTH: ${N}`),
       length('Content-Length: 0', 'X-A: b', `Content-Length: ${N}`),
     ],
     'CL.CL: the same twice': length(`Content-Length: ${N}`, `Content-Length: ${N}`),
-    'CL.CL: with a leading zero in one': length(`Content-Length: ${N}`, `Content-Length: 0${N}`),
-    'CL.CL: three': length('Content-Length: 1', 'Content-Length: 2', `Content-Length: ${N}`),
     'CL.CL: empty, then all (CVE-2023-40225)': length('Content-Length:', `Content-Length: ${N}`),
-    'CL.CL: all, then empty': length(`Content-Length: ${N}`, 'Content-Length: '),
     'CL list: the same twice, or zero and all': each(`${N}, ${N}`, `0, ${N}`, `${N},0`),
     'CL list: an empty member': each(`,${N}`, `${N},`),
     'CL list: by semicolon, blank or tab': each(`0;${N}`, `0 ${N}`, `0\t${N}`),
@@ -32,19 +28,14 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   ...messages('RFC 9110 §8.6, a length is digits; Garden, T-Reqs, Probe', 'refused', {
     'CL with a sign': each(`+${N}`, `-${N}`, '-0', '+0', '-1'),
     'CL in hexadecimal': each(`0x${N.toString(16)}`, 'a'),
-    'CL in octal or binary, with a mark': each(`0o${N.toString(8)}`, `0b${N.toString(2)}`),
-    'CL with a fraction or an exponent': each(`${N}.0`, '1e1'),
     'CL with an underscore (Python) or a thousands mark': each('4_3', "1'0"),
     'CL in quotes or apostrophes': each(`"${N}"`, `'${N}'`),
-    'CL with a letter': each(`${N}x`, `x${N}`),
     'CL with digits above ASCII, or fullwidth digits in UTF-8': each('\xb2\xb3', '\xef\xbc\x94\xef\xbc\x93'),
-    'CL with a parameter or a comment': each(`${N};q=1`, `${N} (all)`),
     'CL empty, or of blanks': lines('Content-Length:', 'Content-Length:  \t '),
     'CL with a vertical tab or a form feed': lines(`Content-Length:\x0b${N}`, `Content-Length: ${N}\x0c`),
     'CL with NUL': each(`${N}\0`, `\0${N}`, '4\x003'),
     'CL with a space above ASCII': lines(`Content-Length:\xa0${N}`, `Content-Length: ${N}\x85`),
     'CL with a bare CR': each(`${N}\r`, `\r${N}`),
-    'CL that is no number': each('inf', 'NaN'),
   }),
   ...messages('RFC 9112 §6.3, integers above the countable range; Garden', 'refused', {
     'CL 2^53 and 2^63': each('9007199254740992', '9223372036854775808'),
@@ -52,6 +43,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     'CL of forty digits': each('1'.repeat(40)),
   }),
   ...messages('RFC 9112 §6.3, integers that overflow a word are valid lengths; Garden', 'open', {
+    'a length that takes the marker in': each(4000),
     'CL 2^32 and all, or 2^31': each(`${2n ** 32n + BigInt(N)}`, '2147483648'),
   }),
   ...messages('RFC 9110 §8.6, leading zeros are digits, not octal; T-Reqs', 'served', {
@@ -60,20 +52,13 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
   }),
   ...messages('RFC 9112 §5.1, names are tokens and whole; Desync, Garden', 'served', {
     'Content_Length beside none': post([`Content_Length: ${N}`]),
-    'another name beside the true one': [
-      length(`Content-Length: ${N}`, 'Content_Length: 0'),
-      length('X-Content-Length: 0', `Content-Length: ${N}`),
-      length('Content-Length-: 0', `Content-Length: ${N}`),
-    ],
+    'another name beside the true one': length(`Content-Length: ${N}`, 'Content_Length: 0'),
     'Content-Length in mixed case, or in many blanks or none': lines(
       `cOnTeNt-LeNgTh: ${N}`,
       `Content-Length:${N}`,
-      `Content-Length:      ${N}      `,
+      `Content-Length:\t${N}\t`,
     ),
-    'Content-Length in Connection': [
-      length(`Content-Length: ${N}`, 'Connection: Content-Length'),
-      length('Connection: keep-alive, content-length', `Content-Length: ${N}`),
-    ],
+    'Content-Length in Connection': length('Connection: keep-alive, content-length', `Content-Length: ${N}`),
   }),
   ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync, Probe', 'refused', {
     'a blank or a tab before the colon of CL': lines(`Content-Length : ${N}`, `Content-Length\t: ${N}`),
@@ -93,9 +78,6 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
     'POST without a length, then a request': `${post([])}${SMUGGLED}`,
     'POST with length zero, then a request': `${post(['Content-Length: 0'])}${SMUGGLED}`,
   }),
-  ...messages('RFC 9112 §6.2, a body that is shorter or longer than its length', 'open', {
-    'a length that takes the marker in': each(4000),
-  }),
   ...messages('RFC 9112 §3, the rest of a body is not a request line', 'refused', {
     'content without a length, or behind length zero': [post([], 'a=b&c=d'), post(['Content-Length: 0'], 'a=b&c=d')],
   }),
@@ -107,7 +89,4 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
       'a length one too long': each(N + 1),
     },
   ),
-  ...messages('RFC 9110 §5.5, tabs around a value', 'served', {
-    'Content-Length by tabs': lines(`Content-Length:\t${N}\t`),
-  }),
 ];

@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, it, vi } from 'vitest';
-import { attemptTimeoutMs } from '../../../../src/base/dial.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { SharedLookup } from '../../../../src/proxy/upstream/shared-lookup.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -79,13 +78,4 @@ it('an address that does not answer leaves time for the next one, and is then tr
   expect(await dial()).toEqual(['127.0.0.3']);
   clock.advanceMs(31_000);
   expect(await dial()).toEqual([SLOW, '127.0.0.3']);
-});
-
-it('each address gets an equal part of the time, by the last answer', async () => {
-  resolveTo('127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5');
-  const names = new SharedLookup(new ManualClock());
-  expect(names.dialOptions(5_000).autoSelectFamilyAttemptTimeout).toBe(2_500);
-  await new Promise((resolve) => names.lookup('four.example', { all: true }, resolve));
-  expect(names.dialOptions(5_000).autoSelectFamilyAttemptTimeout).toBe(1_250);
-  expect(attemptTimeoutMs(1, 4)).toBe(1);
 });

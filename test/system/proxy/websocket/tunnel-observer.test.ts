@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import { observeTunnel } from '../../../../src/proxy/websocket/open-tunnel.ts';
 import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
@@ -98,22 +100,6 @@ describe('a tunnel’s observer', () => {
     expect([seen[side].describe(), seen[other(side)].describe()]).toEqual(['last words', 'and mine']);
   });
 
-  it('is told of the end only after a slow client has read the upstream’s last bytes', async () => {
-    const [client, upstream] = await tunnel();
-    client.socket.removeAllListeners('data');
-    client.socket.pause();
-    client.finish();
-    // More than the kernel takes of it towards the client, and no more than it takes from the upstream.
-    upstream.socket.end(Buffer.alloc(8 * MEBIBYTE));
-    await upstream.ended();
-    await untilStill(() => seen.upstream.bytes);
-    expect(seen.closed).toBe(0);
-    client.socket.resume();
-    await client.closed();
-    await expectClosedOnce();
-    expect(seen.upstream.bytes).toBe(8 * MEBIBYTE);
-  });
-
   // `endTogether`: http-proxy's pipes leave the other end open for ever.
   it.each(SIDES)('is told that a reset of the %s ended it', async (side) => {
     const [first, second] = await tunnel(side);
@@ -159,4 +145,14 @@ it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and 
   expect(seen[other(slow)].describe()).toBe(expected.describe());
   expect(seen[other(slow)].bytes).toBe(sentBytes);
   await expectClosedOnce();
+});
+
+it.each(SIDES)('observeTunnel waits for both ends when the %s closes first', (side) => {
+  const ends = { client: new net.Socket(), upstream: new net.Socket() };
+  const observer = new Seen();
+  observeTunnel(ends.client, ends.upstream, observer);
+  ends[side].emit('close', false);
+  expect(observer.closed).toBe(0);
+  ends[other(side)].emit('close', true);
+  expect(observer.closed).toBe(1);
 });

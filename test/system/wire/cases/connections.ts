@@ -50,15 +50,6 @@ const persistence: readonly DataPathCase[] = [
       expect(upstreamConnections).toBe(1);
     },
   },
-  {
-    name: 'connection: Keep-Alive with its parameters, both ways',
-    statuses: [200, 200],
-    upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive', 'Keep-Alive: timeout=20, max=99')),
-    client: asking(
-      request('GET /calls/1', 'Connection: keep-alive', 'Keep-Alive: 115'),
-      request('GET /calls/2', 'Connection: keep-alive'),
-    ),
-  },
 ];
 
 /** RFC 9112 §9.3.2: answers come in the order of the requests, and none is lost. */
@@ -139,7 +130,6 @@ const olderClients: readonly DataPathCase[] = [
 
 const ABSOLUTE = request('GET http://app.example/absolute');
 const CHUNKED = requestInChunks(inChunksOfOne('abc'), 'POST /calls/3');
-const WITH_TRAILERS = requestInChunks('1\r\na\r\n0\r\nX-T: 1\r\n\r\n', 'POST /calls/1');
 const UPGRADE = request('GET /live', ...WEBSOCKET);
 
 /** Empty lines before a request are dropped (RFC 9112 §2.2). */
@@ -166,7 +156,6 @@ const mixed: readonly DataPathCase[] = [
   inTurn('HTTP/1.0 that keeps the connection, and HTTP/1.1 after it', GET, OLD, GET, CHUNKED),
   inTurn('an absolute-form target', GET, ABSOLUTE),
   inTurn('a request after an empty line', GET, `\r\n${GET}`),
-  inTurn('HTTP/1.0 after a request in chunks with trailers', WITH_TRAILERS, OLD),
   {
     name: 'pipelining: an absolute-form target, with content before and after',
     statuses: [200, 200, 200, 200, 200],

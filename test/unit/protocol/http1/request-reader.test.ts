@@ -1,5 +1,4 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { findHeadEnd } from '../../../../src/protocol/http1/field-summary.ts';
 import { RequestReader, TrailerFilter } from '../../../../src/protocol/http1/request-reader.ts';
 import { countCopied } from '../../../support/protocol/count-copied.ts';
 
@@ -62,24 +61,6 @@ it('keeps requests whole that wait, are begun and are added to in turns, cut at 
       }
     }
     expect(passed).toBe(all);
-  }
-});
-
-/** All texts of that length out of CR, LF and a letter. */
-function textsOf(length: number): string[] {
-  if (length === 0) return [''];
-  return textsOf(length - 1).flatMap((text) => ['\r', '\n', 'a'].map((letter) => text + letter));
-}
-
-it('the end of a head is found where it is, in each text of up to 9 letters, from each offset to each end', () => {
-  for (const text of [...textsOf(9), ...textsOf(4)]) {
-    const bytes = Buffer.from(text, 'latin1');
-    for (const from of [0, 1, 2, 3]) {
-      for (const to of [text.length - 1, text.length]) {
-        const at = bytes.subarray(0, to).indexOf('\r\n\r\n', from);
-        if (findHeadEnd(bytes, from, to) !== (at === -1 ? -1 : at + 4)) expect.fail(JSON.stringify([text, from, to]));
-      }
-    }
   }
 });
 

@@ -28,9 +28,3 @@ it('a detached text does not keep the head it was cut from, as a slice does', as
   expect(bytesHeldBy(detached)).toBeLessThan(2 * MIB);
   expect(bytesHeldBy((path) => detached(`${path}.${path}`))).toBeLessThan(2 * MIB);
 });
-
-it('a detached text is the same text', () => {
-  for (const text of ['', 'a', 'plain ASCII text', '\0\x7f\x80\xff', 'Čerpadlo 🚰', '\ud83d alone']) {
-    expect(detached(text)).toBe(text);
-  }
-});
