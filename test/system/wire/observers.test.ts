@@ -14,10 +14,7 @@ import {
   contentCame,
   finals,
   finish,
-  note,
-  noted,
   requestsCame,
-  reset,
   send,
   takeHead,
   takeRequest,
@@ -157,19 +154,6 @@ describe('an observer', () => {
     const [one] = await play(asking, breaking(answer));
     expect(one?.response.describe()).toBe('half');
     expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
-    expect(one?.order).toBe('bQhre');
-  });
-
-  it.each([
-    ['until close that is reset', 'INCOMPLETE', `${response('200 OK')}half`, [reset]],
-    ['whose chunks are malformed', 'PROTOCOL', `${CHUNKED}4\r\nhalf\r\n`, [send('zz\r\nbad'), untilEnded]],
-  ])('a response %s has had no end', async (_what, code, begun, then) => {
-    const [one] = await play(
-      [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
-      [takeRequest, send(begun), noted(1), ...then],
-    );
-    expect(one?.response.describe()).toBe('half');
-    expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: `D2S_ERR_UPSTREAM_${code}` } });
     expect(one?.order).toBe('bQhre');
   });
 

@@ -138,14 +138,6 @@ const expectCases: readonly DataPathCase[] = [
     client: [send(EXPECTING), untilEnded],
     verify: ({ requests }) => expect(requests[0]?.body).toBe(''),
   },
-  {
-    name: 'expect: refused with 413, yet the connection goes on with the content',
-    statuses: [413, 200],
-    // RFC 9110 §10.1.1 lets the server choose; the answer itself is the same.
-    sidecarOnly: EARLY_ENDS_UPSTREAM,
-    upstream: answeringPostsEarly(responseWith('no', '413 Content Too Large')),
-    client: [send(EXPECTING), finals(1), send(`content${request('GET /calls/2')}`), finals(2)],
-  },
 ];
 
 export const interimAndEarlyCases: readonly DataPathCase[] = [...interimCases, ...earlyAnswers, ...expectCases];

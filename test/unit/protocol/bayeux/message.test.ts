@@ -31,11 +31,6 @@ it.each<[string, string, object[]]>([
     [{ channel: '/a', subscription: ['/b'] }],
   ],
   [
-    'advice of a wrong type, which is left out',
-    '{"channel":"/a","advice":{"reconnect":"never","interval":"5","timeout":null,"maxInterval":1e999}}',
-    [{ channel: '/a' }],
-  ],
-  [
     'a negative interval: do not connect again',
     '{"channel":"/a","advice":{"interval":-1}}',
     [{ channel: '/a', adviceIntervalMs: -1 }],

@@ -24,18 +24,6 @@ it.each([
   expect(decodeContent(bytes, coding, LIMIT)).toEqual(BODY);
 });
 
-it('a body is read with every window of the zlib format, and of brotli up to 4 MiB', () => {
-  for (let windowBits = 9; windowBits <= 15; windowBits += 1) {
-    for (const level of [1, 6, 9]) {
-      expect(decodeContent(zlib.deflateSync(BODY, { windowBits, level }), 'deflate', LIMIT)).toEqual(BODY);
-    }
-  }
-  for (let bits = 10; bits <= 22; bits += 1) {
-    const params = { [zlib.constants.BROTLI_PARAM_LGWIN]: bits, [zlib.constants.BROTLI_PARAM_QUALITY]: 0 };
-    expect(decodeContent(zlib.brotliCompressSync(BODY, { params }), 'br', LIMIT)).toEqual(BODY);
-  }
-});
-
 describe('on a Node.js with a hole in its brotli decoder', () => {
   beforeEach(() => {
     canDecodeBrotli = false;
