@@ -3,11 +3,10 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Processes, progress } from '../bench/load/processes.ts';
-import { queriesOf, substituted } from '../support/grafana/dashboard.ts';
-import type { Dashboard } from '../support/grafana/dashboard-schema.ts';
+import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import type { OrderedProcess } from '../support/load/orders.ts';
 import { cpuUsOf, residentBytes } from '../support/load/proc.ts';
-import { type Counts, instanceOf, type ScrapeReading, type TargetGroup } from './sites/synthetic-fleet.ts';
+import { instanceOf, type ScrapeReading, type TargetGroup } from './sites/synthetic-fleet.ts';
 import type { Size } from './sites/synthetic-site.ts';
 import { type GroupReading, Store, type StoreName } from './stores.ts';
 
@@ -17,53 +16,25 @@ export interface StageParts {
   readonly count: number;
   readonly minutes: number;
   readonly intervalS: number;
-  readonly ruleFiles: readonly string[];
-  /** By name. */
-  readonly dashboards: Readonly<Record<'fleet' | 'site', Dashboard>>;
 }
 
-export interface QueryReading {
-  readonly dashboard: string;
-  readonly name: string;
-  readonly seconds: number;
-}
-
-export interface StageReading extends Pick<StageParts, 'store' | 'size' | 'count' | 'minutes'> {
-  readonly series: number;
-  readonly samplesPerSecond: number;
-  readonly scrapes: ScrapeReading;
-  /** By `up`. */
-  readonly failedScrapes: number;
-  readonly longestScrapeS: number;
-  readonly peakBytes: number;
-  /** Cores in use: of the store, and of the process of the sidecars. */
-  readonly cores: number;
-  readonly ownCores: number;
-  /** The longest evaluation of each group. */
-  readonly groups: readonly GroupReading[];
-  readonly missedEvaluations: number;
-  readonly queries: readonly QueryReading[];
-}
-
+/** Bundled, this file is one folder below the project's. */
+const ROOT = path.join(import.meta.dirname, '..');
+const RULE_FILES = ['rules', 'fleet'].map((name) => path.join(ROOT, `config/prometheus/${name}.yml`));
 const LOOK_MS = 5_000;
-const PROGRESS_MS = 30_000;
 const JOB = 'job="d2-sidecar"';
 
-export async function runStage(
-  parts: StageParts,
-  sites: OrderedProcess,
-  processes: Processes,
-  folder: string,
-): Promise<StageReading> {
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+/** What was measured, and what is wrong with it. */
+export async function runStage(parts: StageParts, sites: OrderedProcess, processes: Processes, folder: string) {
   const { store: name, size, count, minutes, intervalS } = parts;
-  const title = `${name}: ${count} ${size}`;
-  const counts: Counts = { small: 0, full: 0, [size]: count };
-  const targets = await sites.order<readonly TargetGroup[]>('targets', counts);
-  const series = (await sites.order<Readonly<Record<Size, number>>>('series'))[size];
+  const targets = await sites.order<readonly TargetGroup[]>('targets', { small: 0, full: 0, [size]: count });
+  const series = count * (await sites.order<number>('series', size));
   const own = path.join(folder, 'stage');
   mkdirSync(own);
   await sites.order('forget');
-  const store = await Store.start({ name, processes, folder: own, targets, intervalS, ruleFiles: parts.ruleFiles });
+  const store = await Store.start({ name, processes, folder: own, targets, intervalS, ruleFiles: RULE_FILES });
   try {
     // All have been scraped once.
     await sleep(intervalS * 1_000 + 1_000);
@@ -73,36 +44,38 @@ export async function runStage(
     const begin = await readCounters(store, sites);
     const groups = new Map<string, GroupReading>();
     let peakBytes = 0;
-    let shownMs = begin.ms;
     while (performance.now() - begin.ms < minutes * 60_000) {
       await sleep(LOOK_MS);
       peakBytes = Math.max(peakBytes, sum(store.pids.map((pid) => residentBytes(pid) ?? 0)));
       for (const group of await store.groups()) {
         if (group.seconds >= (groups.get(group.name)?.seconds ?? 0)) groups.set(group.name, group);
       }
-      if (performance.now() - shownMs < PROGRESS_MS) continue;
-      shownMs = performance.now();
-      const seconds = Math.round((shownMs - begin.ms) / 1_000);
-      const slowest = Math.max(0, ...[...groups.values()].map((group) => group.seconds));
-      const memory = `${Math.round(peakBytes / 2 ** 20)} MiB`;
-      progress(`[${title}] ${seconds} of ${minutes * 60} s, ${memory}, slowest rules ${slowest.toFixed(2)} s`);
+      progress(`${Math.round((performance.now() - begin.ms) / 1_000)} of ${minutes * 60} s`);
     }
     const end = await readCounters(store, sites);
-    const scrapes = await sites.order<ScrapeReading>('takeScrapes');
-    const window = `${Math.floor((end.ms - begin.ms) / 1_000)}s`;
+    const { scrapes, late } = await sites.order<ScrapeReading>('takeScrapes');
     const seconds = (end.ms - begin.ms) / 1_000;
-    const failed = `sum(count_over_time(up{${JOB}}[${window}]) - sum_over_time(up{${JOB}}[${window}]))`;
-    return {
-      ...{ store: name, size, count, minutes, series: series * count, scrapes },
-      samplesPerSecond: (end.samples - begin.samples) / seconds,
-      failedScrapes: await store.value(failed),
-      longestScrapeS: await store.value(`max(max_over_time(scrape_duration_seconds{${JOB}}[${window}]))`),
-      ...{ peakBytes, groups: [...groups.values()] },
+    const window = `[${Math.floor(seconds)}s]`;
+    const failed = await store.value(`sum(count_over_time(up{${JOB}}${window}) - sum_over_time(up{${JOB}}${window}))`);
+    const missed = await store.missedEvaluations();
+    const slow = [...groups.values()].filter((group) => group.seconds > group.intervalS);
+    const faults = [
+      ...(failed === 0 ? [] : [`${failed} scrapes failed`]),
+      ...(late === 0 ? [] : [`${late} scrapes were late`]),
+      ...slow.map((group) => `the rules of ${group.name} took longer than their interval`),
+      ...(missed === 0 ? [] : [`${missed} evaluations of rules were missed`]),
+    ];
+    const row = {
+      ...{ store: name, sidecars: `${count} ${size}`, minutes, series, MiB: Math.round(peakBytes / 2 ** 20) },
+      'samples each second': Math.round((end.samples - begin.samples) / seconds),
       cores: (end.cpuUs - begin.cpuUs) / 1e6 / seconds,
-      ownCores: (end.ownCpuUs - begin.ownCpuUs) / 1e6 / seconds,
-      missedEvaluations: await store.missedEvaluations(),
-      queries: await timeQueries(store, parts),
+      'cores of the sidecars': (end.ownCpuUs - begin.ownCpuUs) / 1e6 / seconds,
+      ...{ scrapes, failed, late, missed },
+      'longest scrape, s': await store.value(`max(max_over_time(scrape_duration_seconds{${JOB}}${window}))`),
+      ...Object.fromEntries([...groups.values()].map((group) => [`rules ${group.name}, s`, group.seconds])),
+      'slowest query, s': await slowestQuery(store, size, minutes),
     };
+    return { row, faults };
   } finally {
     for (const child of [...store.children].reverse()) await processes.stop(child, 'SIGTERM', 30_000);
     rmSync(own, { recursive: true, force: true });
@@ -114,23 +87,17 @@ async function readCounters(store: Store, sites: OrderedProcess) {
   return { ms: performance.now(), samples, ownCpuUs, cpuUs: sum(store.pids.map(cpuUsOf)) };
 }
 
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-
 /** Each query of the dashboards once, one after the other, over the minutes of the stage. That of a site: of one sidecar. */
-async function timeQueries(
-  store: Store,
-  { size, minutes, dashboards }: Pick<StageParts, 'size' | 'minutes' | 'dashboards'>,
-): Promise<readonly QueryReading[]> {
+async function slowestQuery(store: Store, size: Size, minutes: number): Promise<number> {
   const variables = {
     ...{ job: 'd2-sidecar', instance: instanceOf(size, 0), application: '.+' },
     ...{ __rate_interval: '1m', __range: `${minutes}m` },
   };
-  const readings: QueryReading[] = [];
-  for (const [dashboard, content] of Object.entries(dashboards)) {
-    for (const { name, expr, isInstant } of queriesOf(content)) {
-      const rangeS = isInstant ? undefined : minutes * 60;
-      readings.push({ dashboard, name, seconds: await store.timeOf(substituted(expr, variables), rangeS) });
-    }
+  let slowest = 0;
+  const dashboards = (['fleet', 'd2-sidecar'] as const).map((name) => readDashboard(name, ROOT));
+  for (const { expr, isInstant } of dashboards.flatMap((dashboard) => queriesOf(dashboard))) {
+    const seconds = await store.timeOf(substituted(expr, variables), isInstant ? undefined : minutes * 60);
+    slowest = Math.max(slowest, seconds);
   }
-  return readings;
+  return slowest;
 }

@@ -35,15 +35,14 @@ export interface GroupReading {
 
 /** Both answer the same queries at the same paths. */
 export class Store extends PrometheusApi {
-  readonly name: StoreName;
+  readonly #name: StoreName;
   /** The store; of VictoriaMetrics also vmalert, which evaluates the rules. */
   readonly children: readonly ChildProcess[];
   readonly #ofRules: string;
 
-  private constructor(name: StoreName, children: readonly ChildProcess[], origins: readonly [string, string]) {
-    const [origin, ofRules] = origins;
+  private constructor(name: StoreName, children: readonly ChildProcess[], origin: string, ofRules = origin) {
     super(origin);
-    this.name = name;
+    this.#name = name;
     this.children = children;
     this.#ofRules = ofRules;
   }
@@ -61,31 +60,23 @@ export class Store extends PrometheusApi {
     writeFileSync(at('scrape.yml'), stringify(config));
     const run = async (file: string, listens: string, ...args: readonly string[]) => {
       const child = processes.start({ file, args });
-      await untilListening(Number(listens.split(':')[1]), () => hasEnded(child)).catch(() =>
-        Promise.reject(new Error(`${file} does not start: ${processes.outputOf(child)}`)),
-      );
+      const fail = () => Promise.reject(new Error(`${file} does not start: ${processes.outputOf(child)}`));
+      await untilListening(Number(listens.split(':')[1]), () => hasEnded(child)).catch(fail);
       return child;
     };
     const origin = `http://${address}`;
     if (name === 'prometheus') {
       const files = [`--config.file=${at('scrape.yml')}`, `--storage.tsdb.path=${at('prometheus')}`];
       const child = await run('prometheus', address, ...files, `--web.listen-address=${address}`, '--log.level=warn');
-      return new Store(name, [child], [origin, origin]);
+      return new Store(name, [child], origin);
     }
     const files = [`-promscrape.config=${at('scrape.yml')}`, `-storageDataPath=${at('victoria')}`];
     const store = await run('victoria-metrics', address, ...files, `-httpListenAddr=${address}`, '-loggerLevel=WARN');
-    const vmalert = await run(
-      ...(['vmalert', ofRules, `-httpListenAddr=${ofRules}`, '-loggerLevel=WARN'] as const),
-      ...ruleFiles.map((file) => `-rule=${file}`),
-      // Nobody takes the alerts.
-      ...[
-        `-datasource.url=${origin}`,
-        `-remoteWrite.url=${origin}`,
-        `-notifier.url=${origin}`,
-        '-disableAlertgroupLabel',
-      ],
-    );
-    return new Store(name, [store, vmalert], [origin, `http://${ofRules}`]);
+    // Nobody takes the alerts.
+    const others = ['datasource', 'remoteWrite', 'notifier'].map((of) => `-${of}.url=${origin}`);
+    const rules = [...ruleFiles.map((file) => `-rule=${file}`), '-disableAlertgroupLabel', '-loggerLevel=WARN'];
+    const vmalert = await run('vmalert', ofRules, `-httpListenAddr=${ofRules}`, ...others, ...rules);
+    return new Store(name, [store, vmalert], origin, `http://${ofRules}`);
   }
 
   get pids(): readonly number[] {
@@ -93,7 +84,7 @@ export class Store extends PrometheusApi {
   }
 
   async samples(): Promise<number> {
-    return Number(SAMPLES[this.name].exec(await this.#text('/metrics'))?.[1]);
+    return Number(SAMPLES[this.#name].exec(await this.#text('/metrics'))?.[1]);
   }
 
   /** How long a query takes, in seconds: now, or over the last `rangeS` as Grafana asks. */
@@ -107,13 +98,11 @@ export class Store extends PrometheusApi {
   }
 
   async groups(): Promise<readonly GroupReading[]> {
-    if (this.name !== 'prometheus') return this.#groupsOfVmalert();
-    const groups = await this.ruleGroups();
-    return groups.map(({ name, interval: intervalS, evaluationTime: seconds }) => ({ name, intervalS, seconds }));
-  }
-
-  /** Its longest evaluations of the last minutes. */
-  async #groupsOfVmalert(): Promise<readonly GroupReading[]> {
+    if (this.#name === 'prometheus') {
+      const groups = await this.ruleGroups();
+      return groups.map(({ name, interval: intervalS, evaluationTime: seconds }) => ({ name, intervalS, seconds }));
+    }
+    // The longest evaluations of the last minutes.
     const lines = await this.#rulesMetric('vmalert_iteration_(interval|duration)_seconds', '(?:,quantile="1")?');
     const groups = new Map<string, { name: string; intervalS: number; seconds: number }>();
     for (const [, kind, name = '', value] of lines) {
@@ -125,7 +114,7 @@ export class Store extends PrometheusApi {
 
   async missedEvaluations(): Promise<number> {
     const name = { prometheus: 'prometheus_rule_group_iterations_(missed)', victoria: 'vmalert_iteration_(missed)' };
-    const lines = await this.#rulesMetric(`${name[this.name]}_total`);
+    const lines = await this.#rulesMetric(`${name[this.#name]}_total`);
     return lines.reduce((sum, [, , , value]) => sum + Number(value), 0);
   }
 

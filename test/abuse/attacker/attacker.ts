@@ -89,17 +89,13 @@ export class Attacker {
   }
 
   async connectMany(count: number, connecting?: Connecting): Promise<net.Socket[]> {
-    const sockets: net.Socket[] = [];
+    const sockets: (net.Socket | undefined)[] = [];
     let left = count;
     const open = async (): Promise<void> => {
-      while (this.isOn && left > 0) {
-        left -= 1;
-        const socket = await this.connect(connecting);
-        if (socket !== undefined) sockets.push(socket);
-      }
+      for (; this.isOn && left > 0; sockets.push(await this.connect(connecting))) left -= 1;
     };
     await Promise.all(Array.from({ length: Math.min(OPENING, count) }, open));
-    return sockets;
+    return sockets.filter((socket) => socket !== undefined);
   }
 
   /** Writes, and resolves once more may be written; false when the connection or the flood is over. */
@@ -125,22 +121,23 @@ export class Attacker {
   }
 
   /** Several at a time, each in a loop until the flood is over. `act` returns whether all went well. */
-  async repeat(count: number, act: (nth: number) => Promise<boolean>): Promise<void> {
-    const one = async (nth: number): Promise<void> => {
-      while (this.isOn) if (!(await act(nth))) await sleep(PAUSE_AFTER_REFUSAL_MS);
+  async repeat(count: number, act: () => Promise<boolean>): Promise<void> {
+    const one = async (): Promise<void> => {
+      while (this.isOn) if (!(await act())) await sleep(PAUSE_AFTER_REFUSAL_MS);
     };
-    await Promise.all(Array.from({ length: count }, (_, nth) => one(nth)));
+    await Promise.all(Array.from({ length: count }, one));
   }
 
   /** The same, with a connection for each, reopened whenever it is closed. */
   async repeatOnConnections(count: number, act: (socket: net.Socket) => Promise<boolean>, connecting?: Connecting) {
-    const sockets: (net.Socket | undefined)[] = [];
-    await this.repeat(count, async (nth) => {
-      const kept = sockets[nth];
-      const socket = kept?.writable === true ? kept : await this.connect(connecting);
-      sockets[nth] = socket;
-      return socket !== undefined && (await act(socket));
-    });
+    const one = async (): Promise<void> => {
+      let socket: net.Socket | undefined;
+      await this.repeat(1, async () => {
+        if (socket?.writable !== true) socket = await this.connect(connecting);
+        return socket !== undefined && (await act(socket));
+      });
+    };
+    await Promise.all(Array.from({ length: count }, one));
   }
 
   async pause(ms: number): Promise<void> {

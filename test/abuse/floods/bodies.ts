@@ -11,9 +11,11 @@ const UNFINISHED_BYTES = 1024 * 1024 - 100;
 const HEADS = 254;
 /** Together 62 kB. Many small fields take more memory than a large one. */
 const FIELDS = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`X-${100 + i}`, 'x'.repeat(60)]));
+const LARGE_HEAD = toHead('GET http://a/app/x', FIELDS);
 const REQUESTS = 200_000;
 const BEFORE_THE_REST_MS = 100;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
+const GZIP = { 'Content-Encoding': 'gzip' };
 
 /** The same body on 8 connections, each time after the answer to the previous one. */
 function inALoop(toBody: () => Buffer, fields: Fields, from?: string): Flood['attack'] {
@@ -28,28 +30,7 @@ function inALoop(toBody: () => Buffer, fields: Fields, from?: string): Flood['at
 const UNFINISHED_BODY = Buffer.alloc(UNFINISHED_BYTES, '[{"channel":"/service/d2/rpc","data":"x"},');
 const UNFINISHED_HEAD = toHead(`POST ${COMET_PATH}`, { ...KNOWN, 'Content-Length': UNFINISHED_BYTES + 1 });
 
-/** `count` POSTs of which the last bytes never come. */
-function unfinished(count: number): Flood['attack'] {
-  // A copy for each connection, as separate clients have it: the bounds belong to an attacker that has to make them.
-  const send = (attacker: Attacker, socket: net.Socket) =>
-    attacker.write(socket, Buffer.concat([Buffer.from(UNFINISHED_HEAD), UNFINISHED_BODY]));
-  return onMany({ full: count, act: send });
-}
-
 const manyChannels = () => zlib.gzipSync(subscription(200_000));
-
-/** A held request in absolute form, and large heads sent after it. */
-function largeHeads(connections: number): Flood['attack'] {
-  const head = toHead('GET http://a/app/x', FIELDS);
-  return onMany({
-    full: connections,
-    act: async (attacker, socket) => {
-      await attacker.write(socket, toHead(`GET http://a${HOLD_PATH}`));
-      await attacker.pause(BEFORE_THE_REST_MS);
-      for (let i = 0; i < HEADS; i += 1) if (!(await attacker.write(socket, head))) return;
-    },
-  });
-}
 
 async function sendBytewise(attacker: Attacker, sockets: readonly net.Socket[]): Promise<void> {
   await attacker.pause(BEFORE_THE_REST_MS);
@@ -72,32 +53,40 @@ export const BODIES: Floods = {
   },
   'comet-channels': {
     what: '200,000 channels in one subscription with gzip, accepted; 8 connections in a loop',
-    attack: inALoop(manyChannels, { ...KNOWN, 'Content-Encoding': 'gzip' }),
+    attack: inALoop(manyChannels, { ...KNOWN, ...GZIP }),
   },
   'comet-messages': {
     what: "9,900 messages in one body, accepted; 8 connections in a loop, from the honest users' address",
     attack: inALoop(() => Buffer.from(manyMessages(9_900)), KNOWN, USERS_ADDRESS),
   },
-  'bodies-400': { what: '400 Comet POSTs of nearly 1 MiB that never end', attack: unfinished(400) },
-  'bodies-250': {
-    what: '250 Comet POSTs of nearly 1 MiB that never end',
+  'bodies-400': {
+    what: '400 Comet POSTs of nearly 1 MiB that never end',
     maxGrowthBytes: 130e6,
-    attack: unfinished(250),
+    // A copy for each connection, as separate clients have it: the bounds belong to an attacker that has to make them.
+    attack: onMany({
+      full: 400,
+      act: (attacker, socket) => attacker.write(socket, Buffer.concat([Buffer.from(UNFINISHED_HEAD), UNFINISHED_BODY])),
+    }),
   },
   'held-subscriptions': {
     what: 'six subscriptions of 0.5 MB, 200,000 channels with gzip, that the server holds',
     attack: async (attacker) => {
-      const fields = { ...KNOWN, ...JSON_TYPE, 'Content-Encoding': 'gzip' };
-      const request = toPost(`${COMET_PATH}?${HOLD_QUERY}`, manyChannels(), fields);
+      const request = toPost(`${COMET_PATH}?${HOLD_QUERY}`, manyChannels(), { ...KNOWN, ...JSON_TYPE, ...GZIP });
       await onMany({ full: 6, act: writing(request) })(attacker);
     },
   },
-  'large-heads-6': {
-    what: 'on each of six connections a held request, and 254 heads of 62 kB behind it',
+  'large-heads': {
+    what: 'on each of seven connections a held request, and 254 heads of 62 kB behind it',
     maxGrowthBytes: 60e6,
-    attack: largeHeads(6),
+    attack: onMany({
+      full: 7,
+      act: async (attacker, socket) => {
+        await attacker.write(socket, toHead(`GET http://a${HOLD_PATH}`));
+        await attacker.pause(BEFORE_THE_REST_MS);
+        for (let i = 0; i < HEADS; i += 1) if (!(await attacker.write(socket, LARGE_HEAD))) return;
+      },
+    }),
   },
-  'large-heads-7': { what: 'the same on seven connections', attack: largeHeads(7) },
   'small-requests': {
     what: '200,000 pipelined requests on one connection whose client does not read',
     maxGrowthBytes: 40e6,

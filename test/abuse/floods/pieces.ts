@@ -28,29 +28,25 @@ const UPGRADE = {
 
 /** Uploads in chunks of one byte, each after the answer to the one before. */
 function byteChunks(target: string, fields: Fields = { 'Transfer-Encoding': 'chunked' }): Flood['attack'] {
-  const request = `${toHead(`POST ${target}`, { ...KNOWN, [MANY_CHUNKS]: 'yes', ...fields })}${'1\r\n \r\n'.repeat(CHUNKS_BYTES / 6)}0\r\n\r\n`;
-  return (attacker) =>
-    attacker.repeatOnConnections(
-      attacker.count(50, 20),
-      async (socket) => (await attacker.ask(socket, request)) !== undefined,
-    );
+  const head = toHead(`POST ${target}`, { ...KNOWN, [MANY_CHUNKS]: 'yes', ...fields });
+  const request = `${head}${'1\r\n \r\n'.repeat(CHUNKS_BYTES / 6)}0\r\n\r\n`;
+  return inTurn([request], (attacker) => attacker.count(50, 20));
 }
 
 async function failingNames(attacker: Attacker): Promise<void> {
   let nth = 0;
   await attacker.repeatOnConnections(8, async (socket) => {
     nth += 1;
-    return (
-      (await attacker.ask(socket, toHead(`POST ${FAILING_PATH}${LONG_NAME}${nth}`, { 'Content-Length': 0 }))) === 501
-    );
+    const request = toHead(`POST ${FAILING_PATH}${LONG_NAME}${nth}`, { 'Content-Length': 0 });
+    return (await attacker.ask(socket, request)) === 501;
   });
 }
 
-function inTurn(...requests: readonly string[]): Flood['attack'] {
+function inTurn(requests: readonly string[], connectionsOf = (_: Attacker) => 4): Flood['attack'] {
   const all = requests.map((request) => Buffer.from(request, 'latin1'));
   return async (attacker) => {
     let nth = 0;
-    await attacker.repeatOnConnections(4, async (socket) => {
+    await attacker.repeatOnConnections(connectionsOf(attacker), async (socket) => {
       nth += 1;
       return (await attacker.ask(socket, all[nth % all.length] ?? '')) !== undefined;
     });
@@ -59,7 +55,7 @@ function inTurn(...requests: readonly string[]): Flood['attack'] {
 
 /** Heads of 60 kB, each full of another kind of member. */
 function lists(toRequest: (list: string) => string, ...members: readonly string[]): Flood['attack'] {
-  return inTurn(...members.map((member) => toRequest(member.repeat(LIST_BYTES / member.length))));
+  return inTurn(members.map((member) => toRequest(member.repeat(LIST_BYTES / member.length))));
 }
 
 function inField(field: string, ...members: readonly string[]): Flood['attack'] {
@@ -151,7 +147,7 @@ const ON_BOTH: Floods = {
     what: 'heads of 900 lines of the same fields; 4 connections in a loop',
     clientAddress,
     attack: inTurn(
-      ...['Cookie: a=b', 'X-Forwarded-For: 10.0.0.1', 'Connection: a,b', 'X-API-Key: a'].map(
+      ['Cookie: a=b', 'X-Forwarded-For: 10.0.0.1', 'Connection: a,b', 'X-API-Key: a'].map(
         (line) => `${toHead(`GET ${RPC_PATH}`, KNOWN).slice(0, -2)}${`${line}\r\n`.repeat(LINES)}\r\n`,
       ),
     ),

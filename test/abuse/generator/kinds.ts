@@ -171,7 +171,7 @@ export function allKinds(): readonly Kind[] {
 }
 
 /** E.g. `Cookie in 900 lines` for all members, `chunks /smartWeb/api/cometd` for all chunks. */
-export function groupOf({ name }: Kind): string {
+export function groupOf(name: string): string {
   const [, what = name] = /^(path|query|chunks \S+|login form|Comet form)/.exec(name) ?? [];
   return what.replace(/^([^:]+): .*?( in 900 lines|)$/s, '$1$2');
 }

@@ -4,40 +4,21 @@ import { nodeProgram } from '../../bench/load/peers/node-peers.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { hasEnded } from '../../bench/load/processes.ts';
 import { OrderedProcess } from '../../support/load/orders.ts';
-import { openDescriptors, residentBytes, Watch } from '../../support/load/proc.ts';
+import { openDescriptors, Watch } from '../../support/load/proc.ts';
 import { type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Cost, Target } from '../attacker/attacker.ts';
 import type { Flood } from '../floods/flood.ts';
 import * as plant from '../plant.ts';
 import type { CrowdParts, CrowdResult } from '../users/crowd.ts';
 import { post } from '../users/honest-user.ts';
-import { Pace } from './pace.ts';
 import { settingsOf } from './settings.ts';
 
-/** The effect of one flood. Memory is resident memory. */
-export interface FloodResult {
-  readonly isShort: boolean;
-  readonly cost: Cost;
-  readonly users: CrowdResult;
-  /** The largest part of a second that other programs took of the sidecar's core. */
-  readonly lostMs: number;
-  /** How many times slower than that of the bounds the machine was during the flood, at least 1. */
-  readonly slowness: number;
-  readonly startBytes: number;
-  readonly peakBytes: number;
-  /** Undefined when the process has ended. */
-  readonly afterBytes: number | undefined;
-  readonly lastWords: string | undefined;
-  /** From the end of the flood until the descriptors are closed; undefined: they never were. */
-  readonly overAfterMs: number | undefined;
-  /** Descriptors above those in calm, at the end. */
-  readonly leftOpen: number;
-  /** Values of the honest Comet user that the sidecar counted; undefined if it did not answer. */
-  readonly countedValues: number | undefined;
-  readonly sessions: number | undefined;
-  /** A name that is first called after the flood has a metric. */
-  readonly hasLateName: boolean | undefined;
-}
+/**
+ * The effect of one flood. `lostMs`: the largest part of a second that other programs took of the sidecar's core. `isOver`: whether
+ * the descriptors of the attacker's connections were closed; `leftOpen`: those above the number in calm, at the end. Figures of the
+ * sidecar are undefined if it did not answer.
+ */
+export type FloodResult = Awaited<ReturnType<typeof runFlood>>;
 
 export interface Ground {
   readonly sidecar: Omit<SidecarParts, 'port' | 'monitorPort'>;
@@ -59,7 +40,7 @@ const COUNT_TIMEOUT_MS = 3_000;
 const [READER = ''] = plant.MONITOR_READERS;
 
 /** One flood against a sidecar of its own, with new processes, so that memory of the previous flood does not count. */
-export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResult> {
+export async function runFlood(flood: Flood, ground: Ground) {
   const [port = 0, monitorPort = 0, relayPort = 0] = await freePorts(3);
   const authorization = plant.toBasic(READER, plant.MONITOR_PASSWORD);
   const parts: SidecarParts = { ...ground.sidecar, port, monitorPort, authorization };
@@ -71,8 +52,7 @@ export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResul
     untilListening(relayPort, () => hasEnded(relay)),
   ]);
   const isTls = flood.setting === 'tls' || flood.setting === 'pkcs12';
-  const readsMonitor = flood.setting === 'monitor';
-  const crowd: CrowdParts = { port, monitorPort, relayPort, isTls, readsMonitor };
+  const crowd = { port, monitorPort, relayPort, isTls, readsMonitor: flood.setting === 'monitor' };
   try {
     return await measureFlood(flood, ground, crowd, sidecar, attacker);
   } finally {
@@ -86,7 +66,7 @@ async function measureFlood(
   crowd: CrowdParts,
   sidecar: SidecarProcess,
   attacker: OrderedProcess,
-): Promise<FloodResult> {
+) {
   const { warmUpMs, calmMs, floodMs, patienceMs } = isShort ? SHORT : FULL;
   const enter = (phase: string) => users.order('phase', phase, ORDER_TIMEOUT_MS);
   const phase = async (which: string, forMs: number) => {
@@ -98,60 +78,48 @@ async function measureFlood(
   await phase(plant.CALM, calmMs);
   const descriptors = openDescriptors(sidecar.pid) ?? 0;
   const watch = new Watch(sidecar.pid, core);
-  const pace = new Pace();
   try {
     const target: Target = { port: crowd.port, monitorPort: crowd.monitorPort, isShort, folder };
     await attacker.order('begin', { name, target }, ORDER_TIMEOUT_MS);
     await phase(plant.FLOOD, floodMs);
-    const slowness = pace.stop();
     const cost = await attacker.order<Cost>('end', undefined, ORDER_TIMEOUT_MS);
     await enter(plant.RECOVERY);
     const recovered = await recover(sidecar, descriptors, patienceMs);
     const result = await users.order<CrowdResult>('end', undefined, USERS_TIMEOUT_MS);
     const line = { port: crowd.port, isTls: crowd.isTls, agent: false } as const;
     await post(line, plant.LATE_PATH, '[]').catch(() => undefined);
-    const numbers = await readNumbers(sidecar, result.values);
+    // If it has ended, or does not answer, these numbers are unknown, and the verdict says so.
+    const numbers = await readNumbers(sidecar, result.values).catch(() => undefined);
     watch.stop();
     const { mostLostMs: lostMs, startBytes, peakBytes } = watch;
-    const afterBytes = residentBytes(sidecar.pid);
     const lastWords = sidecar.hasEnded ? sidecar.lastWords : undefined;
-    const memory = { lostMs, startBytes, peakBytes, afterBytes };
-    return { isShort, slowness, cost, users: result, ...memory, lastWords, ...recovered, ...numbers };
+    return { isShort, cost, users: result, lostMs, startBytes, peakBytes, lastWords, ...recovered, ...numbers };
   } finally {
-    pace.stop();
     watch.stop();
   }
 }
 
 /** Waits until the descriptors of the attacker's connections are closed, or none has been closed for long. */
 async function recover(sidecar: SidecarProcess, calmDescriptors: number, patienceMs: number) {
-  const startedMs = performance.now();
-  let least = { leftOpen: Number.POSITIVE_INFINITY, tookMs: 0 };
+  let least = { leftOpen: Number.POSITIVE_INFINITY, atMs: performance.now() };
   for (;;) {
-    const tookMs = performance.now() - startedMs;
     const leftOpen = (openDescriptors(sidecar.pid) ?? 0) - calmDescriptors;
-    if (leftOpen < least.leftOpen) least = { leftOpen, tookMs };
-    if (sidecar.hasEnded) return { overAfterMs: undefined, leftOpen: 0 };
-    if (leftOpen <= DESCRIPTOR_TOLERANCE) return { overAfterMs: tookMs, leftOpen };
-    if (tookMs - least.tookMs > patienceMs) return { overAfterMs: undefined, leftOpen };
+    if (leftOpen < least.leftOpen) least = { leftOpen, atMs: performance.now() };
+    const isOver = leftOpen <= DESCRIPTOR_TOLERANCE;
+    if (isOver || sidecar.hasEnded || performance.now() - least.atMs > patienceMs) return { isOver, leftOpen };
     await sleep(LOOK_MS);
   }
 }
 
 async function readNumbers(sidecar: SidecarProcess, values: number) {
-  const startedMs = performance.now();
-  try {
-    for (;;) {
-      const samples = await sidecar.scrape();
-      const countedValues = samples.sum('d2_object_values_total', { name: plant.HONEST_OBJECTS });
-      const isLate = performance.now() - startedMs > COUNT_TIMEOUT_MS;
+  const untilMs = performance.now() + COUNT_TIMEOUT_MS;
+  for (;;) {
+    const samples = await sidecar.scrape();
+    const countedValues = samples.sum('d2_object_values_total', { name: plant.HONEST_OBJECTS });
+    if (countedValues === values || performance.now() > untilMs) {
       const hasLateName = samples.sum('d2_calls_total', { name: plant.LATE_NAME }) > 0;
-      if (countedValues === values || isLate)
-        return { countedValues, sessions: samples.sum('d2_sessions'), hasLateName };
-      await sleep(LOOK_MS);
+      return { countedValues, sessions: samples.sum('d2_sessions'), hasLateName };
     }
-  } catch {
-    // It has ended, or does not answer: these numbers are unknown, and the verdict says so.
-    return { countedValues: undefined, sessions: undefined, hasLateName: undefined };
+    await sleep(LOOK_MS);
   }
 }

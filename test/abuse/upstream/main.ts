@@ -60,14 +60,12 @@ class Bayeux {
   #handshake({ ext }: Message, isKnown: boolean): Message {
     const login = (ext as { authentication?: Message } | undefined)?.authentication;
     const isLogin = login?.user === plant.ATTACKER_LOGIN.user && login.credentials === plant.ATTACKER_LOGIN.credentials;
-    if (!isKnown && !isLogin) return { successful: false, error: '403::denied', advice: { reconnect: 'none' } };
+    if (!isKnown && !isLogin) return { successful: false, error: '403::denied' };
     const clientId = randomBytes(12).toString('hex');
     this.#clients.set(clientId, new Set());
     const [oldest] = this.#clients.keys();
     if (this.#clients.size > MAX_CLIENTS && oldest !== undefined) this.#clients.delete(oldest);
-    const advice = { reconnect: 'retry', interval: 0, timeout: 30_000 };
-    const supportedConnectionTypes = ['long-polling', 'websocket'];
-    return { clientId, successful: true, version: '1.0', advice, supportedConnectionTypes };
+    return { clientId, successful: true, version: '1.0' };
   }
 }
 

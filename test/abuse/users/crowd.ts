@@ -2,9 +2,9 @@
 import http from 'node:http';
 import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { medianOf } from '../../bench/load/statistics.ts';
 import { obeyOrders } from '../../support/load/orders.ts';
 import { CALM, COMET_PATH, FLOOD, MONITOR_PASSWORD, MONITOR_READERS, RPC_PATH, toBasic, WARM_UP } from '../plant.ts';
-import { CallLog, type Summaries } from './call-log.ts';
 import { CometUser, call, type Line, openChannel, post } from './honest-user.ts';
 
 export interface CrowdParts {
@@ -16,8 +16,19 @@ export interface CrowdParts {
   readonly readsMonitor: boolean;
 }
 
+/** What users experienced with one kind of call in one phase. Times in ms. */
+export interface CallSummary {
+  readonly count: number;
+  readonly failed: number;
+  readonly p50Ms: number;
+  /** The lowest median of any quarter of the calls: a burst is in some of them, a lasting delay in all. */
+  readonly steadyMs: number;
+  readonly worstMs: number;
+}
+
 export interface CrowdResult {
-  readonly calls: Summaries;
+  /** By kind and phase: `calls flood`. */
+  readonly calls: Readonly<Record<string, CallSummary>>;
   /** Values received by the Comet users, one by long-polling and one by WebSocket. */
   readonly values: number;
   readonly failures: readonly string[];
@@ -37,14 +48,14 @@ const FAILURES_TOLD = 3;
 
 /** Small calls at a steady rate: each is due, and timed, from its own moment, so that all calls of a second notice a pause in it. */
 class Crowd {
+  phase: string = WARM_UP;
   readonly #parts: CrowdParts;
   readonly #agents: http.Agent[] = [];
   readonly #comet: CometUser[] = [];
-  readonly #log = new CallLog();
+  readonly #calls = new Map<string, { readonly tookMs: number[]; failed: number }>();
   readonly #failures: string[] = [];
   readonly #loop: NodeJS.Timeout;
   #channel: Awaited<ReturnType<typeof openChannel>> | undefined;
-  #phase: string = WARM_UP;
   #isOn = true;
   #working: Promise<unknown>[] = [];
 
@@ -53,7 +64,7 @@ class Crowd {
     let dueMs = performance.now() + LOOP_EVERY_MS;
     this.#loop = setInterval(() => {
       const nowMs = performance.now();
-      this.#add('users', this.#phase, Math.max(0, nowMs - dueMs));
+      this.#add('users', this.phase, Math.max(0, nowMs - dueMs));
       dueMs = nowMs + LOOP_EVERY_MS;
     }, LOOP_EVERY_MS);
   }
@@ -62,16 +73,15 @@ class Crowd {
     const { port, isTls, relayPort, monitorPort, readsMonitor } = this.#parts;
     const fresh: Line = { port, isTls, agent: false };
     const rpc = (line: Line) => () => post(line, RPC_PATH, '[]');
+    const many = (count: number, toLine: () => Line, kind: string) =>
+      Array.from({ length: count }, () => this.#keep(kind, CALL_EVERY_MS, rpc(toLine())));
     await rpc(fresh)();
     await this.#beginComet(fresh);
-    const relayed = () => ({ port: relayPort, isTls: false, agent: this.#connection(false) });
     this.#working = [
       ...this.#comet.map((user) => user.poll()),
-      ...Array.from({ length: USERS }, () =>
-        this.#keep('calls', CALL_EVERY_MS, rpc({ ...fresh, agent: this.#connection() })),
-      ),
+      ...many(USERS, () => ({ ...fresh, agent: this.#connection() }), 'calls'),
       this.#keep('calls', CONNECT_EVERY_MS, rpc(fresh)),
-      ...Array.from({ length: RELAYED_USERS }, () => this.#keep('relayed', CALL_EVERY_MS, rpc(relayed()))),
+      ...many(RELAYED_USERS, () => ({ port: relayPort, isTls: false, agent: this.#connection(false) }), 'relayed'),
     ];
     if (!readsMonitor) return;
     const [reader = '', ...newcomers] = MONITOR_READERS;
@@ -85,10 +95,6 @@ class Crowd {
     );
   }
 
-  enter(phase: string): void {
-    this.#phase = phase;
-  }
-
   /** Lets open calls finish. */
   async end(): Promise<CrowdResult> {
     this.#isOn = false;
@@ -98,7 +104,8 @@ class Crowd {
     for (const agent of this.#agents) agent.destroy();
     this.#channel?.close();
     const values = this.#comet.reduce((sum, user) => sum + user.values, 0);
-    return { calls: this.#log.summaries(), values, failures: this.#failures };
+    const calls = Array.from(this.#calls, ([key, { tookMs, failed }]) => [key, summaryOf(tookMs, failed)]);
+    return { calls: Object.fromEntries(calls), values, failures: this.#failures };
   }
 
   #connection(isTls = this.#parts.isTls): http.Agent {
@@ -108,13 +115,12 @@ class Crowd {
   }
 
   async #beginComet(fresh: Line): Promise<void> {
-    const fail = (cause: Error) => this.#add('comet', this.#phase, 0, cause);
+    const fail = (cause: Error) => this.#add('comet', this.phase, 0, cause);
     const kept = { ...fresh, agent: this.#connection() };
-    const channel = await openChannel(fresh);
-    this.#channel = channel;
+    this.#channel = await openChannel(fresh);
     this.#comet.push(
-      new CometUser({ transport: 'long-polling', ask: (text) => post(kept, COMET_PATH, text), fail }),
-      new CometUser({ transport: 'websocket', ask: channel.ask, fail }),
+      new CometUser('long-polling', (text) => post(kept, COMET_PATH, text), fail),
+      new CometUser('websocket', this.#channel.ask, fail),
     );
     for (const user of this.#comet) await user.connect();
   }
@@ -125,7 +131,7 @@ class Crowd {
     while (this.#isOn) {
       const waitMs = dueMs - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      const phase = this.#phase;
+      const phase = this.phase;
       // A timer is late by up to a millisecond, which is not the sidecar's delay.
       const fromMs = waitMs > 0 ? performance.now() : dueMs;
       const cause = await act().then(
@@ -133,16 +139,29 @@ class Crowd {
         (error: Error) => error,
       );
       // A call that was in progress when the flood began counts for the flood.
-      const isCaught = phase === CALM && this.#phase !== CALM;
+      const isCaught = phase === CALM && this.phase !== CALM;
       this.#add(kind, isCaught ? FLOOD : phase, performance.now() - fromMs, cause);
       dueMs += everyMs;
     }
   }
 
+  /** A failed call counts with the time that its user waited in vain. */
   #add(kind: string, phase: string, tookMs: number, cause?: Error): void {
-    this.#log.add(kind, phase, tookMs, cause !== undefined);
-    if (cause !== undefined && this.#failures.length < FAILURES_TOLD) this.#failures.push(`${kind}: ${cause.message}`);
+    const key = `${kind} ${phase}`;
+    const calls = this.#calls.get(key) ?? { tookMs: [], failed: 0 };
+    this.#calls.set(key, calls);
+    calls.tookMs.push(tookMs);
+    if (cause === undefined) return;
+    calls.failed += 1;
+    if (this.#failures.length < FAILURES_TOLD) this.#failures.push(`${kind}: ${cause.message}`);
   }
+}
+
+function summaryOf(tookMs: readonly number[], failed: number): CallSummary {
+  const count = tookMs.length;
+  const quarters = [0, 1, 2, 3].map((nth) => tookMs.slice((nth * count) / 4, ((nth + 1) * count) / 4));
+  const steadyMs = Math.min(...quarters.filter((quarter) => quarter.length > 0).map(medianOf));
+  return { count, failed, p50Ms: medianOf(tookMs), steadyMs, worstMs: Math.max(...tookMs) };
 }
 
 let crowd: Crowd | undefined;
@@ -154,7 +173,9 @@ obeyOrders({
     crowd = new Crowd(parts);
     await crowd.begin();
   },
-  phase: (name: string) => crowd?.enter(name),
+  phase: (name: string) => {
+    if (crowd !== undefined) crowd.phase = name;
+  },
   end: async () => {
     const result = await crowd?.end();
     crowd = undefined;

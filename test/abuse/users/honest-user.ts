@@ -51,12 +51,6 @@ export async function openChannel({ port, isTls }: Line) {
   };
 }
 
-interface CometUserParts {
-  readonly transport: 'long-polling' | 'websocket';
-  ask(text: string): Promise<string>;
-  fail(cause: Error): void;
-}
-
 interface Reply {
   readonly channel?: string;
   readonly clientId?: string;
@@ -66,15 +60,23 @@ interface Reply {
 export class CometUser {
   values = 0;
   isOn = true;
-  readonly #parts: CometUserParts;
+  readonly #transport: string;
+  readonly #ask: (text: string) => Promise<string>;
+  readonly #fail: (cause: Error) => void;
   #clientId: string | undefined;
 
-  constructor(parts: CometUserParts) {
-    this.#parts = parts;
+  constructor(
+    transport: 'long-polling' | 'websocket',
+    ask: (text: string) => Promise<string>,
+    fail: (cause: Error) => void,
+  ) {
+    this.#transport = transport;
+    this.#ask = ask;
+    this.#fail = fail;
   }
 
   async connect(): Promise<void> {
-    const supportedConnectionTypes = [this.#parts.transport];
+    const supportedConnectionTypes = [this.#transport];
     const [hello] = await this.#send({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes });
     this.#clientId = hello?.clientId;
     const subscription = HONEST_OBJECTS.map((name) => `${OBJECT_PREFIX}${name}`);
@@ -85,10 +87,10 @@ export class CometUser {
   async poll(): Promise<void> {
     while (this.isOn) {
       try {
-        const replies = await this.#send({ channel: '/meta/connect', connectionType: this.#parts.transport });
+        const replies = await this.#send({ channel: '/meta/connect', connectionType: this.#transport });
         this.values += replies.filter(({ channel }) => channel?.startsWith(OBJECT_PREFIX)).length;
       } catch (cause) {
-        this.#parts.fail(cause as Error);
+        this.#fail(cause as Error);
         await sleep(PAUSE_AFTER_FAILURE_MS);
       }
     }
@@ -96,6 +98,6 @@ export class CometUser {
 
   async #send(message: Readonly<Record<string, unknown>>): Promise<readonly Reply[]> {
     const body = JSON.stringify([{ id: '1', ...message, ...(this.#clientId && { clientId: this.#clientId }) }]);
-    return JSON.parse(await this.#parts.ask(body)) as Reply[];
+    return JSON.parse(await this.#ask(body)) as Reply[];
   }
 }

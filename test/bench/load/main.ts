@@ -6,19 +6,17 @@
 import { writeFileSync } from 'node:fs';
 import { runProgram } from '../../support/load/run.ts';
 import { describeMachine, takeCores } from './machine.ts';
-import { type Options, parseOptions, USAGE } from './options.ts';
+import { ALL_WORKLOADS, type Options, parseOptions, USAGE } from './options.ts';
 import { findFile } from './peers/peer.ts';
 import { type Processes, progress } from './processes.ts';
-import { isReached, renderReport } from './report.ts';
-import { figure, ratio, valuesOf } from './results.ts';
+import { isReached, type Measured, renderReport } from './report.ts';
+import { toText, valuesOf } from './results.ts';
 import { Rig } from './rig.ts';
 import { runWorkload } from './run-workload.ts';
-import { spreadOf, toText } from './statistics.ts';
-import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
-import type { Measured } from './workloads/workload.ts';
+import { sidecarTo } from './workloads/workload.ts';
 
 /** Gross loss, far above all noise: the sidecar needs about a fifth of plain http-proxy. */
-const SHORT_LIMIT = 0.5;
+const SHORT = { bound: 'at most', limit: 0.5 } as const;
 /** The lines of Node.js that are shipped begin with it. */
 const OLDEST_SHIPPED = 24;
 
@@ -40,11 +38,10 @@ async function run(options: Options, processes: Processes, folder: string): Prom
 }
 
 function judge(all: readonly Measured[]): number {
-  const read = ratio(figure('sidecar', 'cpuUs'), figure('http-proxy', 'cpuUs'));
-  const spread = spreadOf(all.flatMap(({ result }) => valuesOf(result, read)));
-  if (spread === undefined) throw new Error('the sidecar or plain http-proxy could not be measured');
-  const isWell = isReached('at most', SHORT_LIMIT, spread);
-  const verdict = `${toText(spread, 2)} of the processor time of plain http-proxy, at most ${SHORT_LIMIT}`;
+  const values = all.flatMap(({ result }) => valuesOf(result, sidecarTo('http-proxy', 'cpuUs')));
+  if (values.length === 0) throw new Error('the sidecar or plain http-proxy could not be measured');
+  const isWell = isReached(SHORT, values);
+  const verdict = `${toText(values, 2)} of the processor time of plain http-proxy, at most ${SHORT.limit}`;
   progress(`${isWell ? 'good' : 'gross loss'}: ${verdict}`);
   return isWell ? 0 : 1;
 }

@@ -1,6 +1,12 @@
 import { readOptions, toNames, toNumber } from '../../support/load/options.ts';
-import { ALL_PEERS } from './peers/all-peers.ts';
-import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
+import { ALL_PEERS } from './peers/peers.ts';
+import { COMET } from './workloads/comet.ts';
+import { CONNECTIONS } from './workloads/connections.ts';
+import { LOADS } from './workloads/loads.ts';
+import { TABLES } from './workloads/tables.ts';
+import type { Workload } from './workloads/workload.ts';
+
+export const ALL_WORKLOADS: readonly Workload[] = [...LOADS, ...CONNECTIONS, ...TABLES, COMET];
 
 const PEERS = ['direct', ...ALL_PEERS.map(({ name }) => name)];
 const WORKLOADS = ALL_WORKLOADS.map(({ name }) => name);

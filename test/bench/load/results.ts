@@ -1,31 +1,15 @@
 /** The samples, by round and contestant, and how tables and targets read them. */
-export type Figure =
-  | 'requests'
-  | 'errors'
-  | 'cpuUs'
-  | 'perSecond'
-  | 'p50Us'
-  | 'p99Us'
-  | 'p99BeforeUs'
-  | 'rssMb'
-  | 'privateMb'
-  | 'fullMb'
-  | 'kbPerConnection'
-  | 'startMs'
-  | 'blockedMs'
-  | 'activeMs'
-  | 'scrapeMs';
+import { medianOf } from './statistics.ts';
 
-/** One measurement. `cpuUs` is for each request; memory is in units of 2^20 and 2^10 bytes. */
-export type Sample = Readonly<Partial<Record<Figure, number>>>;
+/** One measurement. `cpuUs` is for each request; memory (`rssMb`, `fullMb`) is in units of 2^20 bytes. */
+export type Sample = Readonly<Record<string, number>>;
 
 /** Samples of one round, by the contestant's name. */
 export type Round = ReadonlyMap<string, Sample>;
 
 export interface Result {
   readonly rounds: readonly Round[];
-  /** Why contestants have no samples, by name. */
-  readonly missing: ReadonlyMap<string, string>;
+  /** Why contestants have no samples, by title; errors in samples. */
   readonly notes: readonly string[];
 }
 
@@ -36,7 +20,7 @@ export function valuesOf(result: Result, read: Read): number[] {
   return result.rounds.map(read).filter((value) => value !== undefined);
 }
 
-export function figure(name: string, key: Figure): Read {
+export function figure(name: string, key: string): Read {
   return (round) => round.get(name)?.[key];
 }
 
@@ -54,4 +38,13 @@ export function difference(left: Read, right: Read): Read {
     const [a, b] = [left(round), right(round)];
     return a === undefined || b === undefined ? undefined : a - b;
   };
+}
+
+/** `35.1 (34.0–36.2)`: the median, the lowest and the highest; without brackets when there is one value only, '' without any. */
+export function toText(values: readonly number[], digits: number): string {
+  const [median, least, most] = [medianOf(values), Math.min(...values), Math.max(...values)].map((value) =>
+    value.toFixed(digits),
+  );
+  if (values.length === 0) return '';
+  return values.length === 1 ? `${median}` : `${median} (${least}–${most})`;
 }

@@ -2,9 +2,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { nginxFront, nginxUpstream } from './peers/nginx.ts';
 import { nodeProgram } from './peers/node-peers.ts';
 import { findFile, type Peer, type Spot } from './peers/peer.ts';
+import { nginxFront, nginxUpstream } from './peers/peers.ts';
 import { freePorts, untilListening } from './ports.ts';
 import { type Command, hasEnded, type Processes } from './processes.ts';
 
@@ -33,8 +33,7 @@ export class Rig {
   }
 
   startUpstream(kind: UpstreamKind): Promise<Running> {
-    if (kind === 'nginx' && findFile('nginx') !== undefined)
-      return this.#start(0, ({ port, folder }) => nginxUpstream(port, folder));
+    if (kind === 'nginx' && findFile('nginx') !== undefined) return this.#start(0, nginxUpstream);
     return this.#start(0, ({ port }) => nodeProgram(kind === 'nginx' ? 'stand' : kind, port));
   }
 

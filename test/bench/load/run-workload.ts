@@ -4,29 +4,27 @@ import { whyMissing } from './peers/peer.ts';
 import { progress } from './processes.ts';
 import type { Result, Sample } from './results.ts';
 import type { Rig, Running } from './rig.ts';
-import type { Contestant, Turn, Workload } from './workloads/workload.ts';
+import type { Contestant, Workload } from './workloads/workload.ts';
 
 type RunOptions = Pick<Options, 'rounds' | 'seconds' | 'only'>;
 
 export async function runWorkload(workload: Workload, rig: Rig, options: RunOptions): Promise<Result> {
-  const upstream = await rig.startUpstream(workload.upstream);
-  const run = new WorkloadRun(workload, rig, options, upstream);
+  const run = new WorkloadRun(workload, rig, options, await rig.startUpstream(workload.upstream));
   try {
     return await run.run();
   } finally {
-    await Promise.all([upstream, ...run.running.values()].map(({ child }) => rig.processes.stop(child)));
+    await Promise.all([...run.running.values()].map(({ child }) => rig.processes.stop(child)));
   }
 }
 
-const keyOf = ({ processKey, name }: Contestant) => processKey ?? name;
-
 class WorkloadRun {
-  readonly running = new Map<string, Running>();
+  readonly running: Map<string, Running>;
   readonly #workload: Workload;
   readonly #rig: Rig;
   readonly #options: RunOptions;
   readonly #upstream: Running;
-  readonly #missing = new Map<string, string>();
+  /** Why contestants take no further part. */
+  readonly #missing = new Map<Contestant, string>();
   readonly #notes: string[] = [];
 
   constructor(workload: Workload, rig: Rig, options: RunOptions, upstream: Running) {
@@ -34,68 +32,60 @@ class WorkloadRun {
     this.#rig = rig;
     this.#options = options;
     this.#upstream = upstream;
+    this.running = new Map([['direct', upstream]]);
   }
 
   async run(): Promise<Result> {
-    const contestants = this.#takingPart();
-    if (!this.#workload.isFresh) {
-      for (const contestant of contestants) await this.#guarded(contestant, () => this.#prepare(contestant));
-    }
-    const rounds: Map<string, Sample>[] = [];
-    for (let round = 0; round < this.#options.rounds; round += 1) {
-      const samples = new Map<string, Sample>();
+    const { only, rounds } = this.#options;
+    const { contestants, inspect } = this.#workload;
+    const all = contestants.filter(({ name, peer }) => only === undefined || only.includes(peer?.name ?? name));
+    for (const contestant of all) await this.#guarded(contestant, () => this.#prepare(contestant));
+    const samples: Map<string, Sample>[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const ofRound = new Map<string, Sample>();
+      samples.push(ofRound);
       // Another one begins each round, so that the order differs.
-      const first = round % contestants.length;
-      for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
+      const first = round % all.length;
+      for (const contestant of [...all.slice(first), ...all.slice(0, first)]) {
         const sample = await this.#guarded(contestant, () => this.#measure(contestant));
-        if (sample !== undefined) samples.set(contestant.name, sample);
-        this.#tell(round, contestant, sample);
+        if (sample !== undefined) ofRound.set(contestant.name, sample);
+        const figures = Object.entries(sample ?? {}).map(([key, value]) => `${key} ${value.toFixed(1)}`);
+        const told = `[${this.#workload.name} ${round + 1}/${rounds}] ${contestant.title}`;
+        progress(`${told}: ${this.#missing.get(contestant) ?? figures.join(', ')}`);
+        if (sample?.errors) this.#notes.push(`${contestant.title}: ${sample.errors} errors in round ${round + 1}`);
       }
-      rounds.push(samples);
     }
-    for (const contestant of contestants) {
-      const notes = await this.#guarded(contestant, async () => this.#workload.inspect?.(this.#turn(contestant)));
-      this.#notes.push(...(notes ?? []));
-    }
-    return { rounds, missing: this.#missing, notes: this.#notes };
+    for (const one of all) await this.#guarded(one, async () => inspect?.(this.#turn(one)));
+    const missing = Array.from(this.#missing, ([{ title }, reason]) => `${title}: ${reason.slice(0, 200)}`);
+    return { rounds: samples, notes: [...missing, ...this.#notes] };
   }
 
-  #takingPart(): Contestant[] {
-    const { only } = this.#options;
-    return this.#workload.contestants.filter(({ name, peer }) => {
-      if (only !== undefined && !only.includes(peer?.name ?? name)) return false;
-      const reason = peer === undefined ? undefined : whyMissing(peer);
-      if (reason !== undefined) this.#missing.set(name, reason);
-      return reason === undefined;
-    });
-  }
-
-  /** A contestant that fails takes no further part, and its row says why. */
-  async #guarded<T>({ name }: Contestant, act: () => Promise<T>): Promise<T | undefined> {
-    if (this.#missing.has(name)) return undefined;
+  /** A contestant that fails takes no further part. */
+  async #guarded<T>(contestant: Contestant, act: () => Promise<T>): Promise<T | undefined> {
+    if (this.#missing.has(contestant)) return undefined;
     try {
       return await act();
     } catch (cause) {
       if (this.#rig.processes.isClosed) throw cause;
-      this.#missing.set(name, (cause as Error).message);
+      this.#missing.set(contestant, (cause as Error).message);
       return undefined;
     }
   }
 
-  async #start({ peer }: Contestant): Promise<Running> {
-    return peer === undefined ? this.#upstream : await this.#rig.startPeer(peer, this.#upstream.spot.port);
-  }
-
   async #prepare(contestant: Contestant): Promise<void> {
-    if (this.running.has(keyOf(contestant))) return;
-    this.running.set(keyOf(contestant), await this.#start(contestant));
+    const { name, peer, processKey = name } = contestant;
+    const reason = peer && whyMissing(peer);
+    if (reason !== undefined) throw new Error(reason);
+    if (this.#workload.isFresh || (peer !== undefined && this.running.has(processKey))) return;
+    if (peer !== undefined) this.running.set(processKey, await this.#rig.startPeer(peer, this.#upstream.spot.port));
     progress(`[${this.#workload.name}] warming up ${contestant.title}`);
     await this.#workload.prepare?.(this.#turn(contestant));
   }
 
   async #measure(contestant: Contestant): Promise<Sample> {
-    if (!this.#workload.isFresh) return await this.#workload.measure(this.#turn(contestant));
-    const running = await this.#start(contestant);
+    const { peer } = contestant;
+    if (!this.#workload.isFresh || peer === undefined) return await this.#workload.measure(this.#turn(contestant));
+    const running = await this.#rig.startPeer(peer, this.#upstream.spot.port);
     try {
       return await this.#workload.measure(this.#turn(contestant, running));
     } finally {
@@ -103,21 +93,8 @@ class WorkloadRun {
     }
   }
 
-  #turn(contestant: Contestant, running = this.running.get(keyOf(contestant))): Turn {
+  #turn(contestant: Contestant, running = this.running.get(contestant.processKey ?? contestant.name)) {
     if (running === undefined) throw new Error('is not running');
     return { rig: this.#rig, running, contestant, seconds: this.#options.seconds };
-  }
-
-  #tell(round: number, { name, title }: Contestant, sample: Sample | undefined): void {
-    const alone = new Map([[name, sample ?? {}]]);
-    const figures = this.#workload.columns.flatMap((column) => {
-      const value = column.read(name)(alone);
-      // Relative to itself, everything is 1.
-      if (value === undefined || column.title === 'sidecar to it') return [];
-      return [`${column.title} ${value.toFixed(column.digits)}`];
-    });
-    const place = `[${this.#workload.name} ${round + 1}/${this.#options.rounds}] ${title}`;
-    progress(`${place}: ${sample === undefined ? this.#missing.get(name) : figures.join(', ')}`);
-    if (sample?.errors) this.#notes.push(`${title}: ${sample.errors} errors in round ${round + 1}.`);
   }
 }

@@ -2,40 +2,49 @@
 import { planCall } from '../truth/call-plan.ts';
 import type { Seen } from '../truth/ledger.ts';
 import { planSocket } from '../truth/socket-plan.ts';
-import { Differences } from './differences.ts';
-import { ENTRY_KINDS, type Entry, type EntryKind, OUTCOMES, type Outcome } from './entry.ts';
-import { leavesConnectionClosing, whatSocketExpected, whatWasExpected } from './expectation.ts';
+import { type Entry, leavesConnectionClosing, type Outcome, outcomesOf, socketOutcomesOf } from './entry.ts';
 import { LifeTally } from './life-tally.ts';
-import { Windows } from './windows.ts';
-
-export type OutcomeCounts = Record<Outcome, number>;
-
-export interface KindCounts {
-  sent: number;
-  readonly outcomes: OutcomeCounts;
-  /** Of these, recorded by the upstream. */
-  seen: number;
-}
 
 const CLOSING = 'the connection before was closing';
+/** Open connections may notice a fault late: a backlog is worked off, a kept connection is found closed. */
+const AFTERMATH_MS = 1_000;
+/** One process gives the order, another one carries it out. */
+const BEFORE_MS = 50;
 
 export class Book {
-  readonly counts = Object.fromEntries(
-    ENTRY_KINDS.map((kind) => [kind, { sent: 0, outcomes: noOutcomes(), seen: 0 }]),
-  ) as Record<EntryKind, KindCounts>;
+  /** By kind of call: how many were sent, how they ended, and how many the upstream saw. */
+  readonly counts: Record<string, Record<string, number>> = {};
   /** Unplanned endings, by the fault in progress. */
-  readonly excused = new Map<string, number>();
-  readonly messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
-  readonly differences = new Differences();
-  readonly windows = new Windows();
+  readonly excused: Record<string, number> = {};
+  readonly messages = { sent: 0, seen: 0, echoed: 0 };
+  /** What must not be, by its sort. */
+  readonly differences = new Map<string, string[]>();
+  /** The current start of the sidecar. */
+  life = 0;
   readonly #seed: number;
   readonly #open = new Set<string>();
   readonly #settled = new Set<string>();
   readonly #lives = new Map<number, LifeTally>();
+  #windows: { readonly what: string; readonly fromMs: number; toMs: number }[] = [];
   #entries: Entry[] = [];
 
   constructor(seed: number) {
     this.#seed = seed;
+  }
+
+  differ(sort: string, what: string): void {
+    const all = this.differences.get(sort) ?? [];
+    this.differences.set(sort, all);
+    all.push(what);
+  }
+
+  /** From now until the result is called, unplanned endings are excused: the upstream or the sidecar is down, or restarting. */
+  openWindow(what: string): () => void {
+    const window = { what, fromMs: performance.now() - BEFORE_MS, toMs: Number.POSITIVE_INFINITY };
+    this.#windows.push(window);
+    return () => {
+      window.toMs = performance.now() + AFTERMATH_MS;
+    };
   }
 
   lifeTally(life: number): LifeTally {
@@ -44,34 +53,21 @@ export class Book {
     return tally;
   }
 
-  connected(life: number): void {
-    this.lifeTally(life).connected += 1;
-  }
-
-  stray(id: string, bytes: number): void {
-    this.differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`);
-  }
-
   sent(id: string): void {
-    if (this.#open.has(id)) this.differences.add('accounts', `${id} was begun twice`);
+    if (this.#open.has(id)) this.differ('accounts', `${id} was begun twice`);
     this.#open.add(id);
-    this.counts[/^[st]/.test(id) ? 'socket' : planCall(this.#seed, id).kind].sent += 1;
+    this.#count(/^[st]/.test(id) ? 'socket' : planCall(this.#seed, id).kind, 'sent');
   }
 
   over(entry: Entry): void {
-    if (!this.#open.delete(entry.id))
-      this.differences.add('accounts', `${entry.id} ended twice, or without a beginning`);
-    this.counts[entry.kind].outcomes[entry.outcome] += 1;
+    if (!this.#open.delete(entry.id)) this.differ('accounts', `${entry.id} ended twice, or without a beginning`);
+    this.#count(entry.kind, entry.outcome);
     this.#entries.push(entry);
-  }
-
-  total(outcome: Outcome): number {
-    return Object.values(this.counts).reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
   }
 
   /** Compares all ended calls with the upstream's record. No call may be in progress. */
   settle(seen: Map<string, Seen>): void {
-    for (const id of this.#open) this.differences.add('without an end', id);
+    for (const id of this.#open) this.differ('without an end', id);
     for (const entry of this.#entries) {
       this.#settleEntry(entry, seen.get(entry.id));
       seen.delete(entry.id);
@@ -80,33 +76,32 @@ export class Book {
     this.#entries = [];
     for (const [id, { wrong }] of seen) {
       const whose = this.#settled.has(id) ? 'received again after its end' : 'never sent';
-      this.differences.add('unknown calls', `${id}: ${[whose, ...wrong].join('; ')}`);
+      this.differ('unknown calls', `${id}: ${[whose, ...wrong].join('; ')}`);
     }
     seen.clear();
+    this.#windows = this.#windows.filter(({ toMs }) => toMs >= performance.now());
   }
 
   #settleEntry(entry: Entry, seen: Seen | undefined): void {
     const { id, kind, outcome, life } = entry;
-    const differences = this.differences;
     const heads = seen?.heads ?? 0;
-    if (seen !== undefined) this.counts[kind].seen += 1;
-    if (entry.wrong !== undefined) differences.add('wrong bytes', `${id}, at its client: ${entry.wrong}`);
-    for (const wrong of seen?.wrong ?? []) differences.add('wrong bytes', `${id}, at the upstream: ${wrong}`);
-    if (heads > 1) differences.add('doubled calls', `${id} came ${heads} times to the upstream`);
-    if (outcome === 'hung') differences.add('hung', `${id}: ${entry.reason}`);
-    if (outcome === 'answered' && heads === 0) differences.add('lost calls', `${id} was answered and never came`);
-    if (!entry.isHeadSent && seen !== undefined) differences.add('unknown calls', `${id}: received but never sent`);
+    if (seen !== undefined) this.#count(kind, 'seen');
+    if (entry.wrong !== undefined) this.differ('wrong bytes', `${id}, at its client: ${entry.wrong}`);
+    for (const wrong of seen?.wrong ?? []) this.differ('wrong bytes', `${id}, at the upstream: ${wrong}`);
+    if (heads > 1) this.differ('doubled calls', `${id} came ${heads} times to the upstream`);
+    if (outcome === 'hung') this.differ('hung', `${id}: ${entry.reason}`);
+    if (outcome === 'answered' && heads === 0) this.differ('lost calls', `${id} was answered and never came`);
+    if (!entry.isHeadSent && seen !== undefined) this.differ('unknown calls', `${id}: received but never sent`);
     if (this.#isUnread(entry, seen)) {
-      count(this.excused, CLOSING);
+      this.#excuse(CLOSING);
       return;
     }
     if (kind === 'socket') this.#settleSocket(entry, seen);
     else this.#settleCall(entry, seen);
     if (entry.wasCut) this.#cut(entry);
     if (life === undefined) return;
-    const tally = this.lifeTally(life);
-    if (kind === 'socket') tally.noteSocket(entry, planSocket(this.#seed, id), seen);
-    else tally.noteCall(entry, planCall(this.#seed, id), seen);
+    if (kind === 'socket') this.lifeTally(life).noteSocket(entry, planSocket(this.#seed, id), seen);
+    else this.lifeTally(life).noteCall(entry, planCall(this.#seed, id), seen);
   }
 
   #settleCall(entry: Entry, seen: Seen | undefined): void {
@@ -114,12 +109,12 @@ export class Book {
     const plan = planCall(this.#seed, id);
     const isEarly = plan.fault === 'early' || plan.fault === 'early-close';
     const complete = seen?.complete ?? 0;
-    if (complete > 1) this.differences.add('doubled calls', `the body of ${id} came ${complete} times`);
+    if (complete > 1) this.differ('doubled calls', `the body of ${id} came ${complete} times`);
     if (outcome === 'answered' && !isEarly && complete === 0)
-      this.differences.add('lost calls', `${id} was answered before its body had come`);
+      this.differ('lost calls', `${id} was answered before its body had come`);
     const isCutShort = outcome === 'aborted' && (reason === 'head' || reason === 'body');
-    if (isCutShort && complete > 0) this.differences.add('completed requests', `${id} was cut short and came whole`);
-    this.#expect(entry, whatWasExpected(entry, plan), this.#isAfterClosing(entry));
+    if (isCutShort && complete > 0) this.differ('completed requests', `${id} was cut short and came whole`);
+    this.#expect(entry, plan.leave !== undefined, outcomesOf(entry, plan));
   }
 
   #settleSocket(entry: Entry, seen: Seen | undefined): void {
@@ -129,33 +124,34 @@ export class Book {
     this.messages.sent += sent;
     this.messages.seen += came;
     this.messages.echoed += echoes;
-    this.messages.lost += sent - echoes;
     const isWhole = outcome === 'answered' && status === 101;
     if (echoes > came || came > sent || (isWhole && echoes !== sent))
-      this.differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
-    this.#expect(entry, whatSocketExpected(entry, plan), false);
+      this.differ('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
+    this.#expect(entry, plan.leaveAfter !== undefined, socketOutcomesOf(plan));
   }
 
   /** A reset must be passed on as a reset: otherwise a partial answer looks complete. A killed upstream may close in order. */
-  #cut({ id, kind, beganMs, endedMs }: Entry): void {
-    const { fault = 'no fault', halfCloses } = planCall(this.#seed, id);
+  #cut(entry: Entry): void {
+    const { fault = 'no fault', halfCloses } = planCall(this.#seed, entry.id);
     // A client that has closed its own side cannot distinguish the two (connection.ts).
-    if (halfCloses || this.windows.over(beganMs, endedMs) !== undefined) return;
-    this.differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
+    if (halfCloses || this.#windowOf(entry) !== undefined) return;
+    this.differ('cut answers', `${entry.id} (${entry.kind}, ${fault}) ended in order, with bytes missing`);
   }
 
-  /** `expected`: undefined for an ending as planned. */
-  #expect(entry: Entry, expected: string | undefined, isAfterClosing: boolean): void {
-    if (expected === undefined) return;
+  #expect(entry: Entry, mayLeave: boolean, expected: readonly Outcome[]): void {
     const { id, kind, life, before = 'nothing', outcome, reason, status, beganMs, endedMs } = entry;
-    const excuse = this.windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
+    if ((outcome === 'aborted' && mayLeave) || expected.includes(outcome)) return;
+    const excuse = this.#windowOf(entry) ?? (this.#isAfterClosing(entry) ? CLOSING : undefined);
     if (excuse !== undefined) {
-      count(this.excused, excuse);
+      this.#excuse(excuse);
       return;
     }
-    const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
-    const what = `${id} (${kind}, life ${life}, after ${before}, ${lasted})`;
-    this.differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected}`);
+    const what = `${id} (${kind}, life ${life}, after ${before}, ${Math.round(beganMs)} to ${Math.round(endedMs)} ms)`;
+    this.differ('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected.join(' or ')}`);
+  }
+
+  #windowOf({ beganMs, endedMs }: Entry): string | undefined {
+    return this.#windows.find(({ fromMs, toMs }) => beganMs <= toMs && endedMs >= fromMs)?.what;
   }
 
   /** An upstream that answers early and then closes neither reads nor counts what the client sends at that moment. */
@@ -164,18 +160,20 @@ export class Book {
     return seen === undefined && before !== undefined && planCall(this.#seed, before).fault === 'early-close';
   }
 
-  #isAfterClosing({ outcome, reason, before }: Entry): boolean {
+  #isAfterClosing({ kind, outcome, reason, before }: Entry): boolean {
     // An answer to HEAD has no body for the code.
     const isTerminated = reason === 'D2S_ERR_UPSTREAM_TERMINATED' || reason === 'status 502';
-    if (before === undefined || outcome !== 'problem' || !isTerminated) return false;
+    if (kind === 'socket' || before === undefined || outcome !== 'problem' || !isTerminated) return false;
     return leavesConnectionClosing(planCall(this.#seed, before));
   }
-}
 
-function count(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
+  #count(kind: string, what: string): void {
+    const counts = this.counts[kind] ?? {};
+    this.counts[kind] = counts;
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
 
-function noOutcomes(): OutcomeCounts {
-  return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as OutcomeCounts;
+  #excuse(why: string): void {
+    this.excused[why] = (this.excused[why] ?? 0) + 1;
+  }
 }

@@ -51,11 +51,6 @@ export abstract class Attempt implements Listener {
     this.connection.leave(byReset);
   }
 
-  protected leaveAfter(waitMs: number, leave: () => void): void {
-    const timer = setTimeout(leave, waitMs);
-    void this.#ended.then(() => clearTimeout(timer));
-  }
-
   protected finish(outcome: Outcome, reason: string): void {
     if (this.outcome !== undefined) return;
     this.outcome = outcome;

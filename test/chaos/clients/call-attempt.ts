@@ -85,7 +85,7 @@ export class CallAttempt extends Attempt {
     this.#isRequestSent = true;
     if (halfCloses) this.connection.socket.end();
     if (leave?.at !== 'waiting') return;
-    this.leaveAfter(Math.max(fault === 'never' ? 300 : 0, leave.share ** 2 * LONGEST_WAIT_MS), () => this.#leave());
+    setTimeout(() => this.#leave(), Math.max(fault === 'never' ? 300 : 0, leave.share ** 2 * LONGEST_WAIT_MS));
   }
 
   /** False when sending more is pointless. */

@@ -18,11 +18,11 @@ export class Connection {
   /** The other side has closed it, or it is broken. */
   isOver = false;
   strayBytes = 0;
-  #cause: NodeJS.ErrnoException | undefined;
 
   private constructor(socket: net.Socket, life: number) {
     this.socket = socket;
     this.life = life;
+    let cause: NodeJS.ErrnoException | undefined;
     socket.on('data', (chunk) => {
       if (this.listener === undefined) this.strayBytes += chunk.length;
       else this.listener.onBytes(chunk);
@@ -37,25 +37,20 @@ export class Connection {
       this.listener?.onEnd();
       if (this.listener === undefined) socket.end();
     });
-    socket.on('error', (cause: NodeJS.ErrnoException) => {
-      this.#cause = cause;
+    socket.on('error', (error) => {
+      cause = error;
     });
     socket.on('close', () => {
       this.isOver = true;
-      this.listener?.onClosed(this.#cause);
+      this.listener?.onClosed(cause);
     });
   }
 
   /** Undefined when the connection is not accepted. `lifeOf` is called once it is established. */
   static async open(port: number, lifeOf: () => number): Promise<Connection | undefined> {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
-    try {
-      await once(socket, 'connect');
-    } catch {
-      socket.destroy();
-      return undefined;
-    }
-    return new Connection(socket, lifeOf());
+    const isOpen = await once(socket, 'connect').catch(() => undefined);
+    return isOpen && new Connection(socket, lifeOf());
   }
 
   /**

@@ -1,51 +1,44 @@
 /** All clients of a run: they start together and stop together, and each of their calls becomes exactly one entry. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Random } from '../../support/fuzz/random.ts';
 import type { Book } from '../accounts/book.ts';
 import { planCall } from '../truth/call-plan.ts';
+import { randomOf } from '../truth/pattern.ts';
 import { planSocket } from '../truth/socket-plan.ts';
 import { UNCONNECTED } from './attempt.ts';
 import { CallAttempt } from './call-attempt.ts';
 import { Connection } from './connection.ts';
 import { SocketAttempt } from './socket-attempt.ts';
 
-export type ClientKind = 'call' | 'poll' | 'socket';
-
-export interface CrowdParts {
-  readonly seed: number;
-  readonly port: number;
-  readonly size: Readonly<Record<ClientKind, number>>;
-  readonly random: Random;
-  readonly lifeOf: () => number;
-  readonly book: Book;
-}
-
 const THINK_MS = 300;
 /** Pause after a refused connection, so that a sidecar that is down is not called a thousand times a second. */
 const RETRY_MS = 200;
-const LETTERS = {
-  chaos: { call: 'r', poll: 'p', socket: 's' },
-  calm: { call: 'q', poll: 'o', socket: 't' },
-} as const;
+/** How many clients make calls, polls and WebSockets, and the letters of their ids. */
+const KINDS = [
+  { count: 90, chaos: 'r', calm: 'q' },
+  { count: 80, chaos: 'p', calm: 'o' },
+  { count: 30, chaos: 's', calm: 't' },
+];
 
 export class Crowd {
-  readonly #parts: CrowdParts;
+  readonly #seed: number;
+  readonly #port: number;
+  readonly #book: Book;
   #isStopping = false;
   #running: Promise<unknown> | undefined;
   #issued = 0;
-  #mode: 'calm' | 'chaos' = 'calm';
 
-  constructor(parts: CrowdParts) {
-    this.#parts = parts;
+  constructor(seed: number, port: number, book: Book) {
+    this.#seed = seed;
+    this.#port = port;
+    this.#book = book;
   }
 
   begin(mode: 'calm' | 'chaos'): void {
-    this.#mode = mode;
     if (this.#running !== undefined) return;
     this.#isStopping = false;
-    const kinds = ['call', 'poll', 'socket'] as const;
-    const clients = kinds.flatMap((kind) => Array.from({ length: this.#parts.size[kind] }, () => this.#run(kind)));
-    this.#running = Promise.all(clients);
+    this.#running = Promise.all(
+      KINDS.flatMap((kind) => Array.from({ length: kind.count }, () => this.#run(kind[mode]))),
+    );
   }
 
   async stop(): Promise<void> {
@@ -55,36 +48,34 @@ export class Crowd {
   }
 
   /** A client that makes calls in sequence, over one connection as long as that lasts. */
-  async #run(kind: ClientKind): Promise<void> {
+  async #run(letter: string): Promise<void> {
     let connection: Connection | undefined;
     while (!this.#isStopping) {
       this.#issued += 1;
-      const id = `${LETTERS[this.#mode][kind]}${this.#issued}`;
-      this.#parts.book.sent(id);
+      const id = `${letter}${this.#issued}`;
+      this.#book.sent(id);
       const beganMs = performance.now();
       connection = await this.#reopen(connection);
-      const outcome = await this.#attempt(kind, id, connection, beganMs);
+      const outcome = await this.#attempt(id, connection, beganMs);
       if (outcome === 'unconnected') await sleep(RETRY_MS);
       // A poll that is held is a pause itself.
-      if (kind !== 'poll' || outcome === 'problem')
-        await sleep(this.#isStopping ? 0 : this.#parts.random.below(THINK_MS));
+      const isPause = /[po]/.test(letter) && outcome !== 'problem';
+      if (!isPause && !this.#isStopping) await sleep(randomOf(this.#seed, `${id} pause`).below(THINK_MS));
     }
     this.#leave(connection);
   }
 
-  async #attempt(kind: ClientKind, id: string, connection: Connection | undefined, beganMs: number) {
-    const { seed, book } = this.#parts;
+  async #attempt(id: string, connection: Connection | undefined, beganMs: number) {
+    const plan = /^[st]/.test(id) ? undefined : planCall(this.#seed, id);
     const before = connection?.lastId;
     if (connection !== undefined) connection.lastId = id;
-    const stopping = () => this.#isStopping;
     const attempt = (on: Connection) =>
-      kind === 'socket'
-        ? new SocketAttempt(on, planSocket(seed, id), seed, stopping)
-        : new CallAttempt(on, planCall(seed, id), seed);
+      plan === undefined
+        ? new SocketAttempt(on, planSocket(this.#seed, id), this.#seed, () => this.#isStopping)
+        : new CallAttempt(on, plan, this.#seed);
     const result = connection === undefined ? UNCONNECTED : await attempt(connection).run();
-    const times = { beganMs, endedMs: performance.now() };
-    const entryKind = kind === 'socket' ? kind : planCall(seed, id).kind;
-    book.over({ ...result, ...times, id, kind: entryKind, life: connection?.life, before });
+    const about = { id, kind: plan?.kind ?? ('socket' as const), life: connection?.life, before };
+    this.#book.over({ ...result, ...about, beganMs, endedMs: performance.now() });
     return result.outcome;
   }
 
@@ -92,14 +83,15 @@ export class Crowd {
   async #reopen(kept: Connection | undefined): Promise<Connection | undefined> {
     if (kept !== undefined && !kept.isOver && !kept.socket.destroyed && kept.strayBytes === 0) return kept;
     this.#leave(kept);
-    const connection = await Connection.open(this.#parts.port, this.#parts.lifeOf);
-    if (connection !== undefined) this.#parts.book.connected(connection.life);
+    const connection = await Connection.open(this.#port, () => this.#book.life);
+    if (connection !== undefined) this.#book.lifeTally(connection.life).connected += 1;
     return connection;
   }
 
   #leave(connection: Connection | undefined): void {
     if (connection === undefined) return;
-    if (connection.strayBytes > 0) this.#parts.book.stray(connection.lastId ?? '-', connection.strayBytes);
+    const { strayBytes, lastId } = connection;
+    if (strayBytes > 0) this.#book.differ('wrong bytes', `${strayBytes} bytes behind the end of ${lastId}`);
     connection.leave(false);
   }
 }

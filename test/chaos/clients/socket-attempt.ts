@@ -41,7 +41,7 @@ export class SocketAttempt extends Attempt {
   protected async send(): Promise<void> {
     const { leaveAfter, fault } = this.#plan;
     this.connection.socket.write(`${socketRequestLines(this.#plan).join('\r\n')}\r\n\r\n`, 'latin1');
-    if (fault === 'never') this.leaveAfter(HANDSHAKE_MS, () => this.#leave());
+    if (fault === 'never') setTimeout(() => this.#leave(), HANDSHAKE_MS);
     else if (leaveAfter === 0) this.#leave();
   }
 

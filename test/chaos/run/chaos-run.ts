@@ -2,81 +2,94 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderedProcess } from '../../support/load/orders.ts';
 import { type Figures, steadyFiguresOf } from '../../support/load/proc.ts';
-import type { Samples } from '../../support/load/samples.ts';
-import { type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
+import { type Samples, type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Book } from '../accounts/book.ts';
-import { type Equation, equationsOf, holds, knownOf } from '../accounts/equations.ts';
+import { unequal } from '../accounts/equations.ts';
 import type { Crowd } from '../clients/crowd.ts';
 import { LedgerReader, type Seen } from '../truth/ledger.ts';
-import type { Storm } from './storm.ts';
-import type { Life, Stage, Weather } from './weather.ts';
+import { randomOf } from '../truth/pattern.ts';
+import { Storm } from './storm.ts';
 
 export interface ChaosParts {
+  readonly seed: number;
   readonly sidecar: SidecarParts;
   readonly upstream: OrderedProcess;
   readonly ledgerPath: string;
   readonly crowd: Crowd;
-  readonly storm: Storm;
   readonly book: Book;
-}
-
-export interface QuietPoint {
-  readonly life: number;
-  readonly equations: readonly Equation[];
-  readonly figures: Figures;
 }
 
 /** Time in which at least one of the remains must disappear: a client may linger for 2 s. */
 const QUIET_TIMEOUT_MS = 10_000;
 const CALM_MS = 3_000;
 const LOOK_MS = 50;
+const SHORTEST_STAGE_MS = 4_000;
+const LONGEST_STAGE_MS = 25_000;
+/** Approximate time of a start, a quiet point and the calm around them. */
+const OVERHEAD_MS = 1_500;
 /** Tolerated growth of memory at the end, in calm: V8's own swings, not a leak per call. */
 const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
 /** Descriptors must not grow, except for those opened once on first use. */
 const DESCRIPTOR_TOLERANCE = 2;
 
+/** How a stage of chaos ends: all clients stop, and every number is compared; or the sidecar ends by that signal under load. */
+type StageEnd = 'quiet' | 'SIGTERM' | 'SIGKILL';
+
+/** Every kind of life at least once; a longer run repeats them. */
+const LIVES: readonly StageEnd[][] = [['quiet'], ['SIGTERM'], ['SIGKILL'], ['quiet', 'SIGKILL'], ['quiet', 'quiet']];
+
 export class ChaosRun {
-  readonly points: QuietPoint[] = [];
-  readonly ends = { quiet: 0, term: 0, kill: 0 };
-  memory: { readonly before: Figures; readonly after: Figures } | undefined;
-  life = 0;
+  readonly storm: Storm;
+  readonly ends: Record<string, number> = {};
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
   readonly #ledger: LedgerReader;
   #sidecar: SidecarProcess | undefined;
-  #closeAway: ((nowMs: number) => void) | undefined;
+  #closeAway: (() => void) | undefined;
+  #stages = 0;
 
   constructor(parts: ChaosParts) {
     this.#parts = parts;
     this.#ledger = new LedgerReader(parts.ledgerPath);
+    this.storm = new Storm(parts.upstream, parts.book);
   }
 
-  async run({ lives, long }: Weather): Promise<void> {
-    for (const life of lives) await this.#live(life);
-    await this.#liveLong(long);
+  /** Two thirds of the time for restarts, the last third for the long life. */
+  async run(totalMs: number): Promise<void> {
+    const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
+    const random = randomOf(this.#parts.seed, 'weather');
+    const endMs = performance.now() + (totalMs * 2) / 3;
+    for (let i = 0; i < LIVES.length || performance.now() < endMs - stageMs; i += 1) {
+      const lateMs = i % 4 === 0 ? 300 + random.below(1_500) : undefined;
+      await this.#start(random.chance(0.4) ? 4_000 : 0, i === 0 ? 0 : random.below(1_000), lateMs);
+      for (const end of LIVES[i % LIVES.length] ?? []) {
+        await this.#chaos(stageMs);
+        this.ends[end] = (this.ends[end] ?? 0) + 1;
+        if (end === 'quiet') await this.#quiet();
+        else await this.#stop(end);
+      }
+      await this.#stop('SIGTERM');
+    }
+    await this.#liveLong(stageMs, Math.max(2, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)) - 1));
   }
 
   /** The life in which memory is compared, once warm: calm, chaos, and the same calm again. */
-  async #liveLong(life: Life): Promise<void> {
-    await this.#quiet();
-    await this.#stop('SIGTERM', 'stopped');
-    await this.#start(life);
-    const [warmUp, ...stages] = life.stages;
-    if (warmUp !== undefined) await this.#storm(warmUp);
+  async #liveLong(stageMs: number, stages: number): Promise<void> {
+    await this.#start();
+    await this.#chaos(stageMs);
     await this.#quiet();
     const before = await this.#calm();
-    for (const stage of stages) {
-      await this.#storm(stage);
+    for (let i = 0; i < stages; i += 1) {
+      await this.#chaos(stageMs);
       await this.#quiet();
     }
     const after = await this.#calm();
-    this.memory = { before, after };
-    const { differences } = this.#parts.book;
+    const { book } = this.#parts;
     const grown = after.residentBytes - before.residentBytes;
-    if (grown > MEMORY_TOLERANCE_BYTES) differences.add('memory', `${grown} bytes more than at the start`);
+    if (grown > MEMORY_TOLERANCE_BYTES) book.differ('memory', `${grown} bytes more than at the start`);
     if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE)
-      differences.add('descriptors', `${after.descriptors}, ${before.descriptors} at the start`);
-    await this.#stop('SIGTERM', 'stopped');
+      book.differ('descriptors', `${after.descriptors}, ${before.descriptors} at the start`);
+    await this.#stop('SIGTERM');
   }
 
   async #calm(): Promise<Figures> {
@@ -85,78 +98,56 @@ export class ChaosRun {
     return await this.#quiet();
   }
 
-  async #live(life: Life): Promise<void> {
-    await this.#start(life);
-    for (const stage of life.stages) {
-      await this.#storm(stage);
-      this.ends[stage.end] += 1;
-      if (stage.end === 'quiet') await this.#quiet();
-      else await this.#stop(stage.end === 'term' ? 'SIGTERM' : 'SIGKILL', stage.end);
-    }
-    await this.#stop('SIGTERM', 'stopped');
-  }
-
-  async #start({ upstreamComesAfterMs: lateMs, awayMs, responseTimeoutMs }: Life): Promise<void> {
-    const { sidecar, upstream, book } = this.#parts;
-    const closeLate =
-      lateMs === undefined ? undefined : book.windows.open('upstream: not there yet', performance.now());
+  /** Its port stays closed for `awayMs` before; with `lateMs`, the upstream starts that much later than the sidecar. */
+  async #start(responseTimeoutMs = 0, awayMs = 0, lateMs?: number): Promise<void> {
+    const { sidecar, upstream, book, crowd } = this.#parts;
+    const closeLate = lateMs === undefined ? undefined : book.openWindow('upstream: not there yet');
     if (lateMs !== undefined) await upstream.end('SIGTERM');
     await sleep(awayMs);
-    this.life += 1;
+    book.life += 1;
     this.#sidecar = await SidecarProcess.start(sidecar, settingsOf(responseTimeoutMs));
-    this.#closeAway?.(performance.now());
-    this.#closeAway = undefined;
-    this.#parts.crowd.begin('chaos');
+    this.#closeAway?.();
+    crowd.begin('chaos');
     if (lateMs !== undefined) await sleep(lateMs);
     if (!upstream.isRunning) await upstream.start();
-    closeLate?.(performance.now());
+    closeLate?.();
   }
 
-  async #storm({ chaosMs, faults }: Stage): Promise<void> {
-    const { crowd, storm } = this.#parts;
+  async #chaos(aboutMs: number): Promise<void> {
+    const { crowd, seed } = this.#parts;
+    this.#stages += 1;
+    const random = randomOf(seed, `stage ${this.#stages}`);
     crowd.begin('chaos');
-    const over = new AbortController();
     // A crash is reported at the next quiet point.
     const settled = async () => await this.#sidecar?.get('/livez').catch(() => undefined);
-    const stormy = storm.run(faults, over.signal, settled);
-    await sleep(chaosMs);
-    over.abort();
-    await stormy;
+    await this.storm.run(random, aboutMs * (0.8 + 0.4 * random.next()), settled);
   }
 
-  async #stop(signal: 'SIGTERM' | 'SIGKILL', why: string): Promise<void> {
+  async #stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
-    const { differences, windows } = this.#parts.book;
-    this.#closeAway = windows.open(`sidecar: ${why}`, performance.now());
-    if (sidecar.hasEnded) differences.add('crash', `ended without an order in life ${this.life}: ${sidecar.lastWords}`);
+    const { book } = this.#parts;
+    this.#closeAway = book.openWindow(`sidecar: ${signal}`);
+    if (sidecar.hasEnded) book.differ('crash', `ended without an order in life ${book.life}: ${sidecar.lastWords}`);
     const code = await sidecar.end(signal);
-    if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.life}`);
-    for (const complaint of sidecar.complaints) differences.add('complaints', complaint);
+    if (signal === 'SIGTERM' && code !== 0) book.differ('exit code', `${code} in life ${book.life}`);
+    for (const complaint of sidecar.complaints) book.differ('complaints', complaint);
     this.#sidecar = undefined;
   }
 
   async #quiet(): Promise<Figures> {
     const { crowd, book } = this.#parts;
-    const { differences, windows } = book;
     await crowd.stop();
     const sidecar = this.#sidecar;
-    if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
-    if (sidecar.hasEnded)
-      throw new Error(`the sidecar ended without an order in life ${this.life}: ${sidecar.lastWords}`);
+    if (sidecar === undefined || sidecar.hasEnded)
+      throw new Error(`the sidecar ended without an order in life ${book.life}: ${sidecar?.lastWords}`);
     const samples = await this.#untilQuiet(sidecar);
     this.#ledger.readInto(this.#seen);
     book.settle(this.#seen);
-    windows.forget(performance.now());
-    const equations = equationsOf(book.lifeTally(this.life), samples);
-    for (const equation of equations.filter((one) => !holds(one))) {
-      const sides = `${equation.counted} at the sidecar, ${knownOf(equation)} at the clients`;
-      differences.add('numbers', `${equation.what}: ${sides} (life ${this.life})`);
-    }
+    for (const what of unequal(book.lifeTally(book.life), samples))
+      book.differ('numbers', `${what} (life ${book.life})`);
     await this.#compareStatistics(sidecar, samples);
-    const figures = await steadyFiguresOf(sidecar.pid);
-    this.points.push({ life: this.life, equations, figures });
-    return figures;
+    return await steadyFiguresOf(sidecar.pid);
   }
 
   /** Waits until nothing is open on either side of the sidecar. */
@@ -172,8 +163,10 @@ export class ChaosRun {
       const left = open + atUpstream.length;
       if (left < least.left) least = { left, atMs: performance.now() };
       if (performance.now() > least.atMs + QUIET_TIMEOUT_MS) {
-        const where = `${open} at the sidecar, at the upstream ${atUpstream.join('; ')}`;
-        book.differences.add('left open', `${where} (life ${this.life})`);
+        book.differ(
+          'left open',
+          `${open} at the sidecar, at the upstream ${atUpstream.join('; ')} (life ${book.life})`,
+        );
         return samples;
       }
       await sleep(LOOK_MS);
@@ -182,15 +175,13 @@ export class ChaosRun {
 
   /** Both ways to read the same numbers must agree. */
   async #compareStatistics(sidecar: SidecarProcess, samples: Samples): Promise<void> {
-    type Counts = Readonly<Record<string, { readonly count: number }>>;
-    const answer = await sidecar.get('/smartWeb/api/rest/v0/admin/metrics/d2');
-    const { timers, meters } = JSON.parse(answer) as { readonly timers: Counts; readonly meters: Counts };
+    const answer = JSON.parse(await sidecar.get('/smartWeb/api/rest/v0/admin/metrics/d2'));
     for (const kind of ['rpc', 'sba']) {
       const answered = samples.sum('d2_call_duration_seconds_count', { kind });
       const errors = samples.sum('d2_calls_total', { kind, outcome: 'error' });
-      const json = [timers[kind]?.count, meters[`${kind}.errors`]?.count].join();
+      const json = [answer.timers[kind]?.count, answer.meters[`${kind}.errors`]?.count].join();
       if (json !== `${answered},${errors}`)
-        this.#parts.book.differences.add('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
+        this.#parts.book.differ('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
     }
   }
 }

@@ -1,54 +1,58 @@
-/** Applies the faults of the whole upstream, each announced as a window in which calls may fail. */
+/** Applies faults of the whole upstream, each announced as a window in which calls may fail. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../../support/fuzz/random.ts';
 import type { OrderedProcess } from '../../support/load/orders.ts';
-import type { Windows } from '../accounts/windows.ts';
-import type { UpstreamFault, UpstreamFaultKind } from './weather.ts';
+import type { Book } from '../accounts/book.ts';
 
 type Act = (upstream: OrderedProcess) => Promise<void> | void;
 
-const ACTS: Readonly<Record<UpstreamFaultKind, { readonly begin: Act; readonly end?: Act }>> = {
-  kill: { begin: (upstream) => upstream.end('SIGKILL'), end: (upstream) => upstream.start() },
-  restart: { begin: (upstream) => upstream.end('SIGTERM'), end: (upstream) => upstream.start() },
-  silent: { begin: (upstream) => upstream.signal('SIGSTOP'), end: (upstream) => upstream.signal('SIGCONT') },
-  refuse: { begin: (upstream) => upstream.order('refuse'), end: (upstream) => upstream.order('accept') },
-  'reset-new': {
-    begin: (upstream) => upstream.order('reset-new', true),
-    end: (upstream) => upstream.order('reset-new', false),
-  },
-  'reset-all': { begin: (upstream) => upstream.order('reset-all') },
+const restart: Act = (upstream) => upstream.start();
+
+/** What begins each fault, and what ends it. */
+const FAULTS: Readonly<Record<string, readonly [begin: Act, end?: Act]>> = {
+  kill: [(upstream) => upstream.end('SIGKILL'), restart],
+  restart: [(upstream) => upstream.end('SIGTERM'), restart],
+  silent: [(upstream) => upstream.signal('SIGSTOP'), (upstream) => upstream.signal('SIGCONT')],
+  refuse: [(upstream) => upstream.order('refuse'), (upstream) => upstream.order('accept')],
+  'reset-new': [(upstream) => upstream.order('reset-new', true), (upstream) => upstream.order('reset-new', false)],
+  'reset-all': [(upstream) => upstream.order('reset-all')],
 };
+const GAP_MS = 2_500;
+/** No fault begins later than this before the end. */
+const LAST_MS = 1_000;
 
 export class Storm {
-  readonly counts = new Map<UpstreamFaultKind, number>();
-  condition = 'there';
-  /** The scripted upstream, which may be ended, stopped and restarted on its port. */
+  readonly counts: Record<string, number> = {};
   readonly #upstream: OrderedProcess;
-  readonly #windows: Windows;
+  readonly #book: Book;
+  #left: string[] = [];
 
-  constructor(upstream: OrderedProcess, windows: Windows) {
+  constructor(upstream: OrderedProcess, book: Book) {
     this.#upstream = upstream;
-    this.#windows = windows;
+    this.#book = book;
   }
 
   /**
-   * Applies all faults; on `signal` no further one begins, and the current one is finished. `settled` resolves when the sidecar
-   * has worked off what was pending: a slow machine needs longer to notice that a fault is over.
+   * Fault after fault for a time; each kind comes once before any of them again. `settled` resolves when the sidecar has worked
+   * off what was pending: a slow machine needs longer to notice that a fault is over.
    */
-  async run(faults: readonly UpstreamFault[], signal: AbortSignal, settled: () => Promise<unknown>): Promise<void> {
-    const beganMs = performance.now();
-    for (const { kind, atMs, forMs } of faults) {
-      const waitMs = beganMs + atMs - performance.now();
-      if (waitMs > 0) await sleep(waitMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
-      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-      this.condition = kind;
-      const close = this.#windows.open(`upstream: ${kind}`, performance.now());
-      await ACTS[kind].begin(this.#upstream);
-      await sleep(forMs);
-      await ACTS[kind].end?.(this.#upstream);
+  async run(random: Random, forMs: number, settled: () => Promise<unknown>): Promise<void> {
+    const endMs = performance.now() + forMs;
+    const leftMs = () => Math.max(0, endMs - performance.now());
+    await sleep(random.below(GAP_MS));
+    while (leftMs() > LAST_MS) {
+      if (this.#left.length === 0) this.#left = Object.keys(FAULTS);
+      const [kind = ''] = this.#left.splice(random.below(this.#left.length), 1);
+      const [begin, end] = FAULTS[kind] ?? [];
+      this.counts[kind] = (this.counts[kind] ?? 0) + 1;
+      const close = this.#book.openWindow(`upstream: ${kind}`);
+      await begin?.(this.#upstream);
+      await sleep(100 + random.below(1_200));
+      await end?.(this.#upstream);
       await settled();
-      close(performance.now());
-      this.condition = 'there';
+      close();
+      await sleep(Math.min(leftMs(), 1_000 + random.below(2 * GAP_MS)));
     }
+    await sleep(leftMs());
   }
 }

@@ -3,7 +3,6 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMET_PATH, HOLD_FIELD } from '../../bench/load/answers.ts';
 import { connect, exchange, toRequest } from '../../bench/load/small-client.ts';
-import type { Random } from '../../support/fuzz/random.ts';
 import { reset } from '../../support/load/sockets.ts';
 import { randomOf } from '../truth/pattern.ts';
 
@@ -22,21 +21,14 @@ const ABORTED_AFTER_MS = 1_000;
 const MOST_CONNECTIONS = 200;
 
 export class Load {
-  answered = 0;
-  aborted = 0;
-  failed = 0;
-  released = 0;
-  /** Requests that were due but not made, since all connections were busy. */
-  skipped = 0;
+  /** `skipped`: due but not made, since all connections were busy. `released`: polls that were answered. */
+  readonly counts = { answered: 0, aborted: 0, failed: 0, skipped: 0, released: 0 };
   readonly #port: number;
   readonly #random = randomOf(1, 'soak');
   readonly #idle: net.Socket[] = [];
+  readonly #polling: Record<number, net.Socket> = {};
   #connections = 0;
   #isOver = false;
-  #end!: () => void;
-  readonly #over = new Promise<false>((resolve) => {
-    this.#end = () => resolve(false);
-  });
 
   constructor(port: number) {
     this.#port = port;
@@ -62,25 +54,25 @@ export class Load {
   /** Aborts held polls; running requests finish. */
   stop(): void {
     this.#isOver = true;
-    this.#end();
-  }
-
-  get summary(): string {
-    const { answered, aborted, failed, released, skipped } = this;
-    return `${answered} calls answered, ${aborted} aborted, ${failed} failed, ${skipped} not made in time, ${released} polls answered`;
+    for (const client of Object.values(this.#polling)) client.destroy();
   }
 
   async #call(): Promise<void> {
     if (this.#random.chance(ABORTS)) return await this.#leave();
     // The longest idle connection, so that none is closed for idleness.
-    const client = this.#idle.shift() ?? (await this.#connect());
-    if (client === undefined) return;
+    const kept = this.#idle.shift();
+    if (kept === undefined && this.#connections >= MOST_CONNECTIONS) {
+      this.counts.skipped += 1;
+      return;
+    }
+    if (kept === undefined) this.#connections += 1;
     try {
-      await exchange(client, rpcRequest(this.#random, 0));
-      this.answered += 1;
+      const client = kept ?? (await connect(this.#port));
+      await exchange(client, this.#rpcRequest());
+      this.counts.answered += 1;
       this.#idle.push(client);
     } catch {
-      this.failed += 1;
+      this.counts.failed += 1;
       this.#connections -= 1;
     }
   }
@@ -88,61 +80,42 @@ export class Load {
   /** A slow call, aborted before its answer; half of them by a reset. */
   async #leave(): Promise<void> {
     const random = this.#random;
-    this.aborted += 1;
+    this.counts.aborted += 1;
     const socket = net.connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
     socket.on('error', () => undefined).on('data', () => undefined);
-    socket.write(rpcRequest(random, ABORTED_AFTER_MS));
+    socket.write(this.#rpcRequest(holdField(ABORTED_AFTER_MS)));
     await sleep(random.below(ABORTED_AFTER_MS >> 1));
     if (random.chance(0.5)) reset(socket);
     else socket.destroy();
-  }
-
-  async #connect(): Promise<net.Socket | undefined> {
-    if (this.#connections >= MOST_CONNECTIONS) {
-      this.skipped += 1;
-      return undefined;
-    }
-    this.#connections += 1;
-    try {
-      return await connect(this.#port);
-    } catch {
-      this.failed += 1;
-      this.#connections -= 1;
-      return undefined;
-    }
   }
 
   async #poll(user: number): Promise<void> {
     const random = this.#random;
     // Spread over time, at the start and later.
     await sleep(random.below(2_000));
-    let client = await connect(this.#port);
+    const message = { channel: '/meta/connect', clientId: `soak${user}`, connectionType: 'long-polling', id: '1' };
     while (!this.#isOver) {
-      const holdMs = LEAST_HELD_MS + random.below(MOST_HELD_MS - LEAST_HELD_MS);
+      const hold = holdField(LEAST_HELD_MS + random.below(MOST_HELD_MS - LEAST_HELD_MS));
       try {
-        const released = exchange(client, pollRequest(user, holdMs)).then(() => true);
-        if (await Promise.race([released, this.#over])) this.released += 1;
+        const client = this.#polling[user] ?? (await connect(this.#port));
+        this.#polling[user] = client;
+        await exchange(client, toRequest(`POST ${COMET_PATH}`, user % USERS, JSON.stringify([message]), hold));
+        this.counts.released += 1;
       } catch {
-        this.failed += 1;
-        client = await connect(this.#port);
+        if (!this.#isOver) this.counts.failed += 1;
+        delete this.#polling[user];
       }
     }
-    client.destroy();
+  }
+
+  #rpcRequest(fields = ''): string {
+    const user = this.#random.below(USERS);
+    const name = (user * NAMES_OF_USER + this.#random.below(NAMES_OF_USER)) % NAMES;
+    const line = `POST /smartWeb/api/rest/v0/d2/rpc/E.Soak/Call${name}`;
+    return toRequest(line, user, '{"parameters":[{"type":"INT","value":42}]}', fields);
   }
 }
 
-function rpcRequest(random: Random, holdMs: number): string {
-  const user = random.below(USERS);
-  const name = (user * NAMES_OF_USER + random.below(NAMES_OF_USER)) % NAMES;
-  const line = `POST /smartWeb/api/rest/v0/d2/rpc/E.Soak/Call${name}`;
-  return toRequest(line, user, '{"parameters":[{"type":"INT","value":42}]}', holdField(holdMs));
-}
-
-function pollRequest(user: number, holdMs: number): string {
-  const message = { channel: '/meta/connect', clientId: `soak${user}`, connectionType: 'long-polling', id: '1' };
-  return toRequest(`POST ${COMET_PATH}`, user % USERS, JSON.stringify([message]), holdField(holdMs));
-}
-
 function holdField(holdMs: number): string {
-  return holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
+  return `${HOLD_FIELD}: ${holdMs}\r\n`;
 }

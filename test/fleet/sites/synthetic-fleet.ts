@@ -5,33 +5,24 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Condition, type Size, SyntheticSite } from './synthetic-site.ts';
+import { type Size, SyntheticSite } from './synthetic-site.ts';
 
 /** Different counters for each size. */
 const VARIANTS = 6;
 /** Between two scrapes, all values move. */
 const STEPS_PER_SCRAPE = 3;
 
-export interface Counts {
-  readonly small: number;
-  readonly full: number;
-}
+export type Counts = Readonly<Record<Size, number>>;
 
-export interface ScrapeReading {
-  readonly scrapes: number;
-  /** More than `interval` and a second after the one before. */
-  readonly late: number;
-}
+/** `late`: more than `interval` and a second after the one before. */
+export type ScrapeReading = ReturnType<SyntheticFleet['takeScrapes']>;
 
 /** A target of file service discovery: https://prometheus.io/docs/prometheus/latest/configuration/configuration/#file_sd_config. */
-export interface TargetGroup {
-  readonly targets: readonly [string];
-  readonly labels: Readonly<Record<string, string>>;
-}
+export type TargetGroup = ReturnType<SyntheticFleet['targets']>[number];
 
 export class SyntheticFleet {
   readonly #sites: ReadonlyMap<string, readonly SyntheticSite[]>;
-  readonly #server: http.Server;
+  readonly #server = http.createServer((request, response) => this.#answer(request, response));
   readonly #faulty = new Set<string>();
   readonly #gone = new Set<string>();
   readonly #lastMs = new Map<string, number>();
@@ -43,7 +34,6 @@ export class SyntheticFleet {
   private constructor(sites: ReadonlyMap<string, readonly SyntheticSite[]>, intervalMs: number) {
     this.#sites = sites;
     this.#intervalMs = intervalMs;
-    this.#server = http.createServer((request, response) => this.#answer(request, response));
     this.#server.keepAliveTimeout = 120_000;
     const stepMs = Math.round(intervalMs / STEPS_PER_SCRAPE);
     this.#timer = setInterval(() => {
@@ -54,29 +44,21 @@ export class SyntheticFleet {
   static async start(intervalMs: number): Promise<SyntheticFleet> {
     const sites = new Map<string, readonly SyntheticSite[]>();
     for (const size of ['small', 'full'] as const) {
-      for (const [condition, variants] of [
-        ['well', VARIANTS],
-        ['faulty', 1],
-      ] as const) {
-        const create = (_: unknown, variant: number) => SyntheticSite.create(size, condition, variant);
-        sites.set(keyOf(size, condition), await Promise.all(Array.from({ length: variants }, create)));
-      }
+      const create = (_: unknown, variant: number) => SyntheticSite.create(size, 'well', variant);
+      sites.set(`${size} well`, await Promise.all(Array.from({ length: VARIANTS }, create)));
+      sites.set(`${size} faulty`, [await SyntheticSite.create(size, 'faulty', 0)]);
     }
     const fleet = new SyntheticFleet(sites, intervalMs);
-    fleet.#server.listen(0, '127.0.0.1');
-    await once(fleet.#server, 'listening');
+    await once(fleet.#server.listen(0, '127.0.0.1'), 'listening');
     return fleet;
   }
 
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
   /** Two sidecars for each site. */
-  targets({ small, full }: Counts): readonly TargetGroup[] {
+  targets({ small, full }: Counts) {
+    const { port } = this.#server.address() as AddressInfo;
     const of = (size: Size, count: number) =>
       Array.from({ length: count }, (_, at) => ({
-        targets: [`127.0.0.1:${this.port}`] as const,
+        targets: [`127.0.0.1:${port}`] as const,
         labels: {
           ...{ site: `${size}-${Math.floor(at / 2)}`, instance: instanceOf(size, at) },
           __metrics_path__: `/${size}/${at}/metrics`,
@@ -87,7 +69,7 @@ export class SyntheticFleet {
 
   /** The series of one of the size. */
   seriesOf(size: Size): number {
-    const text = this.#sites.get(keyOf(size, 'well'))?.[0]?.text('openmetrics').toString() ?? '';
+    const text = this.#sites.get(`${size} well`)?.[0]?.text('openmetrics').toString() ?? '';
     return text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
   }
 
@@ -96,13 +78,13 @@ export class SyntheticFleet {
     for (const number of numbers) this.#faulty.add(`${size}/${number}`);
   }
 
-  /** From now on they answer 503. */
-  remove(size: Size, ...numbers: readonly number[]): void {
-    for (const number of numbers) this.#gone.add(`${size}/${number}`);
+  /** From now on it answers 503. */
+  remove(size: Size, number: number): void {
+    this.#gone.add(`${size}/${number}`);
   }
 
   /** Since the last call. */
-  takeScrapes(): ScrapeReading {
+  takeScrapes() {
     const reading = { scrapes: this.#scrapes, late: this.#late };
     [this.#scrapes, this.#late] = [0, 0];
     return reading;
@@ -111,14 +93,13 @@ export class SyntheticFleet {
   /** Forgets the last moments of scrapes, when another store begins. */
   forget(): void {
     this.#lastMs.clear();
-    this.takeScrapes();
   }
 
   #answer({ url = '', headers }: http.IncomingMessage, response: http.ServerResponse): void {
     const [, size = '', number = ''] = url.split('/');
     const key = `${size}/${number}`;
     this.#note(key);
-    const sites = this.#sites.get(keyOf(size as Size, this.#faulty.has(key) ? 'faulty' : 'well'));
+    const sites = this.#sites.get(`${size} ${this.#faulty.has(key) ? 'faulty' : 'well'}`);
     const site = sites?.[Number(number) % sites.length];
     if (site === undefined || this.#gone.has(key)) {
       response.writeHead(503).end();
@@ -132,9 +113,8 @@ export class SyntheticFleet {
 
   #note(key: string): void {
     const nowMs = performance.now();
-    const lastMs = this.#lastMs.get(key);
     this.#scrapes += 1;
-    if (lastMs !== undefined && nowMs - lastMs > this.#intervalMs + 1_000) this.#late += 1;
+    if (nowMs - (this.#lastMs.get(key) ?? nowMs) > this.#intervalMs + 1_000) this.#late += 1;
     this.#lastMs.set(key, nowMs);
   }
 
@@ -148,8 +128,4 @@ export class SyntheticFleet {
 /** As if each had an address of its own. */
 export function instanceOf(size: Size, number: number): string {
   return `${size}-${number}.example:9280`;
-}
-
-function keyOf(size: Size, condition: Condition): string {
-  return `${size} ${condition}`;
 }

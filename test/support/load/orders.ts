@@ -1,5 +1,6 @@
 /** Orders of a run to one of its processes, and their answers, over the channel that Node gives to a child. */
 import type { ChildProcess } from 'node:child_process';
+import { on } from 'node:events';
 import { hasEnded, type Processes } from '../../bench/load/processes.ts';
 
 interface Answer {
@@ -13,12 +14,12 @@ const TIMEOUT_MS = 20_000;
 /** Carries out orders until the parent is gone, then ends the process. Answer 0 tells the parent that the process is ready. */
 export function obeyOrders(orders: Readonly<Record<string, (argument: never) => unknown>>): void {
   const answer = (one: Answer) => process.send?.(one);
-  process.on('message', ({ number, kind, argument }: { number: number; kind: string; argument: never }) => {
-    const obeyed = new Promise((resolve) => resolve(orders[kind]?.(argument)));
-    obeyed.then(
-      (result) => answer({ number, result }),
-      (cause: Error) => answer({ number, error: cause.stack ?? String(cause) }),
-    );
+  process.on('message', async ({ number, kind, argument }: { number: number; kind: string; argument: never }) => {
+    try {
+      answer({ number, result: await orders[kind]?.(argument) });
+    } catch (cause) {
+      answer({ number, error: (cause as Error).stack ?? String(cause) });
+    }
   });
   process.on('disconnect', () => process.exit(0));
   process.on('SIGTERM', () => process.exit(0));
@@ -29,7 +30,6 @@ export function obeyOrders(orders: Readonly<Record<string, (argument: never) => 
 export class OrderedProcess {
   readonly #processes: Processes;
   readonly #args: readonly string[];
-  readonly #waiting = new Map<number, (answer: Answer) => void>();
   #child: ChildProcess | undefined;
   #number = 0;
 
@@ -49,13 +49,8 @@ export class OrderedProcess {
   }
 
   async start(): Promise<void> {
-    const child = this.#processes.start({ file: process.execPath, args: this.#args, hasChannel: true });
-    this.#child = child;
-    child.on('message', (answer: Answer) => this.#waiting.get(answer.number)?.(answer));
-    child.on('exit', () => {
-      for (const [number, settle] of this.#waiting) settle({ number, error: this.#lastWordsOf(child) });
-    });
-    await this.#answerTo(child, 0, TIMEOUT_MS);
+    this.#child = this.#processes.start({ file: process.execPath, args: this.#args, hasChannel: true });
+    await this.#answerTo(this.#child, 0, TIMEOUT_MS);
   }
 
   /** Resolves to the answer of the process. Rejects with its error, when it ends, or after `timeoutMs`. */
@@ -78,22 +73,13 @@ export class OrderedProcess {
     if (child !== undefined) await this.#processes.stop(child, signal);
   }
 
-  #lastWordsOf(child: ChildProcess): string {
-    return `it has ended: ${this.#processes.outputOf(child).trim().slice(-500)}`;
-  }
-
   async #answerTo(child: ChildProcess, number: number, timeoutMs: number): Promise<unknown> {
-    if (hasEnded(child)) throw new Error(this.#lastWordsOf(child));
-    const error = `no answer within ${timeoutMs} ms`;
-    const answer = await new Promise<Answer>((resolve) => {
-      const timer = setTimeout(() => resolve({ number, error }), timeoutMs);
-      this.#waiting.set(number, (one) => {
-        clearTimeout(timer);
-        resolve(one);
-      });
-    });
-    this.#waiting.delete(number);
-    if (answer.error !== undefined) throw new Error(`${this.#args[0]}: ${answer.error}`);
-    return answer.result;
+    const answers = on(child, 'message', { signal: AbortSignal.timeout(timeoutMs), close: ['exit'] });
+    for await (const [answer] of hasEnded(child) ? [] : (answers as AsyncIterable<[Answer]>)) {
+      if (answer.number !== number) continue;
+      if (answer.error !== undefined) throw new Error(`${this.#args[0]}: ${answer.error}`);
+      return answer.result;
+    }
+    throw new Error(`${this.#args[0]} has ended: ${this.#processes.outputOf(child).trim().slice(-500)}`);
   }
 }

@@ -10,7 +10,7 @@ const SAMPLES = 7;
 const LOOK_MS = 100;
 const LOOKS = 10;
 
-export interface ProcessStat {
+interface ProcessStat {
   readonly pid: number;
   readonly parent: number;
   /** In user and system mode, all threads, with ended children that were waited for. */
@@ -18,7 +18,7 @@ export interface ProcessStat {
 }
 
 /** A line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ...`: the name may hold spaces and brackets. Throws for a malformed line. */
-export function parseStat(line: string): ProcessStat {
+function parseStat(line: string): ProcessStat {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const ticks = field(14) + field(15) + field(16) + field(17);
@@ -28,8 +28,8 @@ export function parseStat(line: string): ProcessStat {
 }
 
 /** Time that a core ran programs, or that its host stole. Without interrupts: those of the process's sockets are among them. */
-function parseBusyMs(stat: string, core: number): number {
-  const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1];
+function busyMsOf(core: number): number {
+  const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readProc('stat'))?.[1];
   if (line === undefined) throw new Error(`no core ${core} in /proc/stat`);
   const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);
   return ((user + nice + system + steal) * US_PER_TICK) / 1_000;
@@ -49,8 +49,7 @@ export function residentBytesOfTree(pid: number): number {
 
 function treeOf(root: number): ProcessStat[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const lines = pids.map((pid) => tryToRead(() => readProc(pid, 'stat'))).filter((line) => line !== undefined);
-  const all = lines.map(parseStat);
+  const all = pids.map((pid) => tryToRead(() => parseStat(readProc(pid, 'stat')))).filter((stat) => stat !== undefined);
   const tree = all.filter(({ pid }) => pid === root);
   // Grows during iteration: children of children follow.
   for (const { pid } of tree) tree.push(...all.filter(({ parent }) => parent === pid));
@@ -59,11 +58,6 @@ function treeOf(root: number): ProcessStat[] {
 
 export function residentBytes(pid: number): number | undefined {
   return bytesOf(pid, 'status', 'VmRSS');
-}
-
-/** What the process alone holds: without the pages of files, which others may share. */
-export function privateBytes(pid: number): number | undefined {
-  return bytesOf(pid, 'smaps_rollup', 'Private_Dirty');
 }
 
 export function openDescriptors(pid: number): number | undefined {
@@ -84,7 +78,7 @@ export function figuresOf(pid: number): Figures | undefined {
 /** Medians of some samples. Throws for a process that has ended. */
 export async function steadyFiguresOf(pid: number): Promise<Figures> {
   const samples: Figures[] = [];
-  for (let i = 0; i < SAMPLES; i += 1) {
+  while (samples.length < SAMPLES) {
     const sample = figuresOf(pid);
     if (sample === undefined) throw new Error(`process ${pid} has ended`);
     samples.push(sample);
@@ -101,8 +95,8 @@ function bytesOf(pid: number, file: string, field: string): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
 }
 
-function readProc(pid: number | string, file: string): string {
-  return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+function readProc(...names: readonly (string | number)[]): string {
+  return readFileSync(`/proc/${names.join('/')}`, 'latin1');
 }
 
 /** Undefined for a process that has ended. */
@@ -114,23 +108,18 @@ function tryToRead<T>(read: () => T): T | undefined {
   }
 }
 
-function clearPeak(pid: number): 'VmHWM' {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5');
-  return 'VmHWM';
-}
-
 /** Watches the memory of a process, and the time that others take of its core, from now on. */
 export class Watch {
   readonly startBytes: number;
   /** For an ended process, the last known one. */
-  peakBytes: number;
+  peakBytes = 0;
   /** The largest share of others in any second. Without a core of its own nothing is known, and nothing counts as lost. */
   mostLostMs = 0;
   readonly #pid: number;
   readonly #core: number | undefined;
   /** Whether VmHWM was reset, so that a peak between two samples is seen as well; that is not allowed on every machine. */
-  readonly #peakField: 'VmHWM' | 'VmRSS';
-  readonly #timer: NodeJS.Timeout;
+  readonly #peakField: string;
+  readonly #timer = setInterval(() => this.#look(), LOOK_MS);
   /** Time of others since the start, in ms, at the last samples. */
   readonly #others: number[] = [];
 
@@ -138,9 +127,8 @@ export class Watch {
     this.#pid = pid;
     this.#core = core;
     this.startBytes = residentBytes(pid) ?? 0;
-    this.peakBytes = this.startBytes;
-    this.#peakField = tryToRead(() => clearPeak(pid)) ?? 'VmRSS';
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    const isReset = tryToRead(() => writeFileSync(`/proc/${pid}/clear_refs`, '5') === undefined);
+    this.#peakField = isReset ? 'VmHWM' : 'VmRSS';
     this.#look();
   }
 
@@ -151,11 +139,9 @@ export class Watch {
 
   #look(): void {
     this.peakBytes = Math.max(this.peakBytes, bytesOf(this.#pid, 'status', this.#peakField) ?? 0);
-    if (this.#core === undefined) return;
-    const busyMs = parseBusyMs(readFileSync('/proc/stat', 'latin1'), this.#core);
-    const stat = tryToRead(() => readProc(this.#pid, 'stat'));
-    if (stat === undefined) return;
-    this.#others.push(busyMs - parseStat(stat).cpuUs / 1_000);
+    const stat = tryToRead(() => parseStat(readProc(this.#pid, 'stat')));
+    if (this.#core === undefined || stat === undefined) return;
+    this.#others.push(busyMsOf(this.#core) - stat.cpuUs / 1_000);
     if (this.#others.length > LOOKS + 1) this.#others.shift();
     this.mostLostMs = Math.max(this.mostLostMs, (this.#others.at(-1) ?? 0) - (this.#others[0] ?? 0));
   }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_FOLDER } from '../../bench/load/folders.ts';
 import { NODE_ARGS, NODE_ENVIRONMENT } from '../../bench/load/peers/node-peers.ts';
 import { type Command, hasEnded, type Processes } from '../../bench/load/processes.ts';
-import { Samples } from './samples.ts';
+import { samplesOf } from '../monitor/prometheus/samples.ts';
 
 export interface SidecarParts {
   readonly processes: Processes;
@@ -24,7 +24,9 @@ export interface SidecarParts {
 }
 
 /** Sections of the configuration, each added to that of the parts. */
-export type Settings = Readonly<Record<string, string | Readonly<Record<string, unknown>>>>;
+export type Settings = Readonly<Record<string, object>>;
+
+export type Samples = ReturnType<typeof toSamples>;
 
 const START_TIMEOUT_MS = 20_000;
 const SCRAPE_TIMEOUT_MS = 10_000;
@@ -52,7 +54,7 @@ export class SidecarProcess {
   /** Resolves when it listens. Throws when it ends instead. It is started like the image's. */
   static async start(parts: SidecarParts, settings: Settings): Promise<SidecarProcess> {
     const { processes, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
-    const { upstream = {}, listen = {}, monitor = {}, ...others } = settings as Record<string, object>;
+    const { upstream, listen, monitor, ...others } = settings;
     const configuration = {
       upstream: { url: `http://127.0.0.1:${upstreamPort}/smartWeb`, ...upstream },
       listen: { host: '127.0.0.1', port, ...listen },
@@ -81,7 +83,7 @@ export class SidecarProcess {
   }
 
   async scrape(): Promise<Samples> {
-    return new Samples(await this.get('/metrics'));
+    return toSamples(await this.get('/metrics'));
   }
 
   async get(path: string): Promise<string> {
@@ -102,23 +104,37 @@ export class SidecarProcess {
   }
 
   async #untilListening(): Promise<void> {
-    const child = this.#child;
+    const { stdout, stderr } = this.#child;
     const complain = (text: string) => {
       if (this.complaints.length < MOST_COMPLAINTS) this.complaints.push(text.trim().slice(0, 500));
     };
-    child.stderr?.on('data', complain);
+    stderr?.on('data', complain);
     const isListening = new Promise<undefined>((resolve) => {
-      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      createInterface({ input: stdout as NodeJS.ReadableStream }).on('line', (line) => {
         if (line.includes('"msg":"listening"')) resolve(undefined);
         if (/"level":"(error|fatal)"/.test(line)) complain(line);
       });
     });
     const ended = this.ended.then(() => 'has ended');
-    const late = sleep(START_TIMEOUT_MS, 'says nothing', { ref: false });
-    const failure = await Promise.race([isListening, ended, late]);
+    const failure = await Promise.race([isListening, ended, sleep(START_TIMEOUT_MS, 'says nothing', { ref: false })]);
     if (failure === undefined) return;
     const words = this.lastWords;
     await this.end('SIGKILL');
     throw new Error(`the sidecar ${failure}: ${words}`);
   }
+}
+
+function toSamples(text: string) {
+  const all = [...samplesOf(text)];
+  return {
+    /** Sum of all samples of that name with matching labels; of each label, any of its values. Zero without any. */
+    sum: (name: string, labels: Readonly<Record<string, string | readonly string[]>> = {}): number => {
+      const isOf = (sample: string) =>
+        (sample === name || sample.startsWith(`${name}{`)) &&
+        Object.entries(labels).every(([label, values]) =>
+          [values].flat().some((value) => sample.includes(`${label}="${value}"`)),
+        );
+      return all.reduce((sum, [sample, value]) => sum + (isOf(sample) ? value : 0), 0);
+    },
+  };
 }

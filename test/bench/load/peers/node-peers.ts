@@ -6,9 +6,6 @@ import type { Command } from '../processes.ts';
 import { certificateIn, type Peer, type Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
-const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
-/** The same program with one file per module, so that a single one can be replaced. */
-const MODULES_MAIN = path.join(ROOT_FOLDER, 'dist-bench/sidecar/main.js');
 
 /** The environment that the image and the systemd unit give the sidecar; the other Node programs get it, too. */
 export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -43,17 +40,14 @@ interface SidecarVariant {
 }
 
 function createSidecar(variant: SidecarVariant): Peer {
-  const { name = 'sidecar', title = 'sidecar, everything on', preload, env, isMeasuring = true, main = MAIN } = variant;
+  const { name = 'sidecar', title = 'sidecar, everything on', preload, env, isMeasuring = true } = variant;
+  const main = path.resolve(ROOT_FOLDER, variant.main ?? 'dist/main.js');
   const before = preload === undefined ? [] : ['--import', pathToFileURL(`${PROGRAMS_FOLDER}/${preload}.js`).href];
   return {
-    name,
-    title,
-    needs: [main],
-    isMeasuring,
+    ...{ name, title, needs: [main], isMeasuring, countCalls: countOf },
     command: (spot) => {
-      const upstream = `http://127.0.0.1:${spot.upstreamPort}/smartWeb`;
       const addresses = ['--listen', `127.0.0.1:${spot.port}`, '--monitor', `127.0.0.1:${spot.monitorPort}`];
-      const words = ['--upstream', upstream, ...addresses];
+      const words = ['--upstream', `http://127.0.0.1:${spot.upstreamPort}/smartWeb`, ...addresses];
       return {
         ...(main.endsWith('.js')
           ? { file: process.execPath, args: [...NODE_ARGS, ...before, main, ...words] }
@@ -62,7 +56,6 @@ function createSidecar(variant: SidecarVariant): Peer {
         hasChannel: preload === 'loop-probe',
       };
     },
-    countCalls: countOf,
   };
 }
 
@@ -79,36 +72,25 @@ export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici
 export const SIDECAR = createSidecar({});
 
 /** With TLS 1.3 to clients; its certificate is made when it starts. */
-const TLS: SidecarVariant = {
+export const TLS_SIDECAR = createSidecar({
   env: ({ folder }) => {
     const { certFile, keyFile } = certificateIn(folder);
     return { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
   },
-};
-
-export const TLS_SIDECAR = createSidecar(TLS);
+});
 
 /** Another build of the sidecar, e.g. of an earlier commit, to be compared with this one; it takes part only if it is named. */
-const OTHER_MAIN = process.env.BENCH_AGAINST;
-const OTHER: readonly SidecarVariant[] =
-  OTHER_MAIN === undefined ? [] : [{ name: 'other-build', title: 'sidecar, the other build', main: OTHER_MAIN }];
-export const OTHER_BUILD: readonly Peer[] = OTHER.map(createSidecar);
-export const TLS_OTHER_BUILD: readonly Peer[] = OTHER.map((variant) => createSidecar({ ...TLS, ...variant }));
+export const OTHER_BUILD: readonly Peer[] = [process.env.BENCH_AGAINST]
+  .filter((main) => main !== undefined)
+  .map((main) => createSidecar({ name: 'other-build', title: 'sidecar, the other build', main }));
 
-export const stateFileIn = ({ folder }: Spot) => path.join(folder, 'state');
-
-/** With a state file, saved every 10 s. */
-export const SAVING_SIDECAR = createSidecar({
-  name: 'sidecar-saving',
-  title: 'sidecar, with state.file',
-  env: (spot) => ({ D2_SIDECAR_STATE_FILE: stateFileIn(spot) }),
-});
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',
   title: 'sidecar, measuring off',
   preload: 'without-measuring',
   isMeasuring: false,
-  main: MODULES_MAIN,
+  // The same program with one file per module, so that a single one can be replaced.
+  main: 'dist-bench/sidecar/main.js',
 });
 export const UNREADING_SIDECAR = createSidecar({
   name: 'sidecar-unreading',

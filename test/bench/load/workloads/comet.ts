@@ -6,11 +6,9 @@ import { toUpgrade } from '../../../support/load/heads.ts';
 import { cpuUsOf } from '../../../support/load/proc.ts';
 import { clientText } from '../../../support/protocol/websocket/frames.ts';
 import { ADMIN_PATH, VALUES_PER_S } from '../answers.ts';
-import { OTHER_BUILD, SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
-import { difference, figure, ratio, type Sample } from '../results.ts';
-import { column, MEMORY } from './columns.ts';
-import { residentMb } from './measure-load.ts';
-import type { Turn, Workload } from './workload.ts';
+import { SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
+import { difference, figure, type Sample } from '../results.ts';
+import { column, MEMORY, residentMb, type Turn, type Workload } from './workload.ts';
 
 const LEAD_IN_MS = 1_000;
 const HANDSHAKE = JSON.stringify([{ channel: '/meta/handshake', id: '1' }]);
@@ -47,11 +45,6 @@ export const COMET: Workload = {
   contestants: [10, 1].flatMap((values) => [
     { name: `reading-${values}`, title: `sidecar, ${values} in a message`, peer: SIDECAR },
     { name: `unread-${values}`, title: `sidecar, comet.enabled off, ${values} in a message`, peer: UNREADING_SIDECAR },
-    ...OTHER_BUILD.map((peer) => ({
-      name: `reading-${values}-other`,
-      title: `${peer.title}, ${values} in a message`,
-      peer,
-    })),
   ]),
   columns: [
     column('cpuUs', 'processor µs/value'),
@@ -59,11 +52,6 @@ export const COMET: Workload = {
       title: 'of reading',
       digits: 1,
       read: (name) => difference(figure(name, 'cpuUs'), figure(name.replace('reading', 'unread'), 'cpuUs')),
-    },
-    {
-      title: 'to the other build',
-      digits: 2,
-      read: (name) => ratio(figure(name, 'cpuUs'), figure(`${name}-other`, 'cpuUs')),
     },
     MEMORY,
   ],

@@ -1,16 +1,30 @@
 import { once } from 'node:events';
 import tls from 'node:tls';
-import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
-import { type Figure, figure, type Read, ratio, type Sample } from '../results.ts';
+import { ALL_PEERS, TLS_PEERS } from '../peers/peers.ts';
+import { difference, figure, type Read, ratio, type Sample } from '../results.ts';
 import type { Running } from '../rig.ts';
 import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
-import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
-import { measureLoad } from './measure-load.ts';
-import { atMost, type Contestant, DIRECT, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+import type { Column, Contestant, Target, Turn, Workload } from './workload.ts';
+import {
+  atMost,
+  CPU,
+  MEMORY,
+  measureLoad,
+  P50,
+  P99,
+  PER_SECOND,
+  SIDECAR_NAME,
+  sidecarTo,
+  toContestants,
+} from './workload.ts';
 
+const DIRECT: Contestant = { name: 'direct', title: 'direct (the upstream itself)', peer: undefined };
 const EVERYBODY: readonly Contestant[] = [DIRECT, ...toContestants(ALL_PEERS)];
+const SIDECAR_TO_IT: Column = { title: 'sidecar to it', digits: 2, read: (name) => sidecarTo(name, 'cpuUs') };
+/** Added to the median of the upstream itself in the same round. */
+const addedP50 = (name: string): Read => difference(figure(name, 'p50Ms'), figure('direct', 'p50Ms'));
 const COLUMNS = [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY];
 /** Long enough for a JIT to warm up. */
 const WARM_UP_S = 2;
@@ -41,10 +55,6 @@ async function measureBehindLeadIn(turn: Turn, load: Load, port?: number): Promi
   return await measureLoad(turn, load, port);
 }
 
-function sidecarTo(other: string, key: Figure): Read {
-  return ratio(figure(SIDECAR_NAME, key), figure(other, key));
-}
-
 function cpuTarget(other: string, text: string, limit: number, load = 'small RPC'): Target {
   return atMost(limit, `${load}: processor time to ${text}`, sidecarTo(other, 'cpuUs'));
 }
@@ -54,13 +64,12 @@ function throughputTarget(text: string): Target {
   return { ...target, bound: 'at least' };
 }
 
-/** A measuring peer must have counted all calls, another peer none. */
-async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
-  const { peer } = contestant;
-  if (peer?.countCalls === undefined) return [];
+/** A measuring peer must have counted calls, another peer none. */
+async function inspectCount({ contestant: { peer }, running }: Turn): Promise<void> {
+  if (peer?.countCalls === undefined) return;
   const counted = await peer.countCalls(running.spot);
-  if (peer.isMeasuring === counted > 0) return [];
-  return [`${contestant.title}: has counted ${counted} calls; its numbers are not what they are said to be.`];
+  if (peer.isMeasuring !== counted > 0)
+    throw new Error(`has counted ${counted} calls; its numbers are not what they are said to be`);
 }
 
 const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
@@ -84,13 +93,12 @@ function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
 /** The one that OpenSSL prefers, so that all peers have the same. */
 const TLS_CIPHER = 'TLS_AES_256_GCM_SHA384';
 
-async function inspectCipher({ running }: Turn): Promise<string[]> {
+async function inspectCipher({ running }: Turn): Promise<void> {
   const socket = tls.connect({ host: '127.0.0.1', port: running.spot.port, rejectUnauthorized: false });
   await once(socket, 'secureConnect');
   const { standardName } = socket.getCipher();
   socket.destroy();
   if (standardName !== TLS_CIPHER) throw new Error(`has the cipher ${standardName}, expected ${TLS_CIPHER} as of all`);
-  return [];
 }
 
 export const LOADS: readonly Workload[] = [
@@ -156,7 +164,7 @@ export const LOADS: readonly Workload[] = [
     title: 'Small RPC, 1,000 each second',
     how: '100 connections, each with a pause of 50 to 150 ms before its next request, after 2 s without pauses: what a peer adds when it is not busy.',
     load: { kind: 'rpc', connections: 100, thinkMs: 100 },
-    columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
+    columns: [{ title: 'added p50 ms', digits: 3, read: addedP50 }, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
     targets: [
       atMost(
         1.5,

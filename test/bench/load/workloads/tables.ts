@@ -1,24 +1,17 @@
 /** Workloads of full tables: their memory, and the effect of reading all of them on concurrent calls. */
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_PATH } from '../answers.ts';
-import { PROBED_SIDECAR, SAVING_SIDECAR, SIDECAR, stateFileIn } from '../peers/node-peers.ts';
-import { figure, type Read, ratio, type Sample } from '../results.ts';
-import type { Running } from '../rig.ts';
-import { fewNames, fill, manyNames, manyObjects } from '../small-client.ts';
+import { PROBED_SIDECAR, SIDECAR } from '../peers/node-peers.ts';
+import { figure, ratio, type Sample } from '../results.ts';
+import { fewNames, fill, manyNames, manyObjects, rpcRequest } from '../small-client.ts';
+import { medianOf } from '../statistics.ts';
 import type { Load } from '../wrk.ts';
-import { CPU, column, P50, P99, P99_BEFORE, SIDECAR_NAME } from './columns.ts';
-import { measureLoad, residentMb } from './measure-load.ts';
-import { atMost, type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+import type { Turn, Workload } from './workload.ts';
+import { atMost, CPU, column, measureLoad, P50, P99, P99_BEFORE, residentMb, toContestants } from './workload.ts';
 
 const WARM_UP_REQUESTS = 100_000;
-const SAVES = 2;
-const SAVES_TAKE_MS = 60_000;
-const SAVE_LOOK_MS = 100;
-const SCRAPE_EVERY_S = 5;
-const FIRST_SCRAPE_MS = 1_000;
 
 async function fillTables(port: number): Promise<void> {
   await fill(port, manyNames());
@@ -28,68 +21,39 @@ async function fillTables(port: number): Promise<void> {
 const MEMORY: Workload = {
   name: 'memory',
   title: 'Memory',
-  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, all made twice, and 10,000 objects. With state.file: the highest of two saves after that.',
+  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, all made twice, and 10,000 objects.',
   upstream: 'nginx',
-  contestants: toContestants([SIDECAR, SAVING_SIDECAR]),
+  contestants: toContestants([SIDECAR]),
   isFresh: true,
   columns: [column('rssMb', 'MB after 100,000 requests'), column('fullMb', 'MB with full tables')],
   targets: [
-    atMost(90, 'memory after 100,000 requests, MB', figure(SIDECAR_NAME, 'rssMb'), 1),
+    atMost(90, 'memory after 100,000 requests, MB', figure(SIDECAR.name, 'rssMb'), 1),
     atMost(
       300,
       'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
-      figure(SIDECAR_NAME, 'fullMb'),
+      figure(SIDECAR.name, 'fullMb'),
       1,
     ),
-    atMost(300, 'the same with state.file, MB', figure(SAVING_SIDECAR.name, 'fullMb'), 1),
   ],
-  measure: async ({ contestant, running: { pid, spot } }) => {
+  measure: async ({ running: { pid, spot } }) => {
     await fill(spot.port, fewNames(WARM_UP_REQUESTS));
     const rssMb = residentMb(pid);
     await fillTables(spot.port);
-    const fullMb =
-      contestant.peer === SAVING_SIDECAR ? await highestMbOfSaves(pid, stateFileIn(spot)) : residentMb(pid);
-    return { rssMb, fullMb };
+    return { rssMb, fullMb: residentMb(pid) };
   },
 };
 
-/** Watches the file: reading metrics of full tables would add garbage of its own. */
-async function highestMbOfSaves(pid: number, file: string): Promise<number> {
-  const untilMs = performance.now() + SAVES_TAKE_MS;
-  let highestMb = 0;
-  let savedMs = await changedMs(file);
-  for (let saves = 0; saves < SAVES; ) {
-    if (performance.now() > untilMs) throw new Error('the state is not saved');
-    await sleep(SAVE_LOOK_MS);
-    highestMb = Math.max(highestMb, residentMb(pid));
-    const nowMs = await changedMs(file);
-    if (nowMs !== savedMs) saves += 1;
-    savedMs = nowMs;
-  }
-  return highestMb;
-}
-
-async function changedMs(file: string): Promise<number> {
-  return (await stat(file).catch(() => undefined))?.mtimeMs ?? 0;
-}
-
-export interface Scraped {
+interface Scraped {
   readonly title: string;
   readonly path: string;
   readonly accept: string;
 }
 
-const NO_SCRAPE = 'no-scrape';
+const scrapedJson = (path: string): Scraped => ({
+  ...{ title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' },
+});
 
-function scrapedJson(path: string): Scraped {
-  return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
-}
-
-export const PROMETHEUS: Scraped = {
-  title: '/metrics (Prometheus)',
-  path: '/metrics',
-  accept: 'text/plain;version=0.0.4',
-};
+const PROMETHEUS = { title: '/metrics (Prometheus)', path: '/metrics', accept: 'text/plain;version=0.0.4' };
 
 /** The answers that grow most with the tables. */
 const SCRAPES: Readonly<Record<string, Scraped>> = {
@@ -98,22 +62,10 @@ const SCRAPES: Readonly<Record<string, Scraped>> = {
   prometheus: PROMETHEUS,
 };
 
-function createContestant(name: string, title: string): Contestant {
-  return { name, title, peer: PROBED_SIDECAR, processKey: 'sidecar' };
-}
-
-function createTargets([name, { title }]: readonly [string, Scraped]): Target[] {
-  return [
-    atMost(10, `scrape of ${title}: loop blocked at most, ms`, figure(name, 'blockedMs'), 1),
-    atMost(1.2, `scrape of ${title}: p99 of relayed calls, to that before`, p99ToBefore(name)),
-  ];
-}
-
 /** Both are measured in direct sequence: otherwise noise would exceed the effect of a scrape. */
-function p99ToBefore(name: string): Read {
-  return ratio(figure(name, 'p99Us'), figure(name, 'p99BeforeUs'));
-}
+const p99ToBefore = (name: string) => ratio(figure(name, 'p99Ms'), figure(name, 'p99BeforeMs'));
 
+const SCRAPE_EVERY_S = 5;
 const SCRAPE_LOAD: Load = { kind: 'rpc', connections: 100, thinkMs: 100, users: 10_000, names: 2_000 };
 
 const SCRAPE: Workload = {
@@ -125,67 +77,63 @@ const SCRAPE: Workload = {
     '5 s. The line that reads nothing says what the machine does. "Blocked" is the longest that a timer of the event loop came ' +
     'late meanwhile.',
   upstream: 'nginx',
-  contestants: [
-    createContestant(NO_SCRAPE, 'no scrape'),
-    ...Object.entries(SCRAPES).map(([name, { title }]) => createContestant(name, title)),
-  ],
+  contestants: Object.entries({ 'no-scrape': { title: 'no scrape' }, ...SCRAPES }).map(([name, { title }]) => ({
+    ...{ name, title, peer: PROBED_SIDECAR, processKey: 'sidecar' },
+  })),
   columns: [
     column('blockedMs', 'blocked ms'),
-    P50,
-    P99,
-    P99_BEFORE,
-    { title: 'p99 to before', digits: 2, read: p99ToBefore },
-    CPU,
+    ...[P50, P99, P99_BEFORE, { title: 'p99 to before', digits: 2, read: p99ToBefore }, CPU],
     column('scrapeMs', 'scrape ms', 0),
   ],
-  targets: Object.entries(SCRAPES).flatMap(createTargets),
+  targets: Object.entries(SCRAPES).flatMap(([name, { title }]) => [
+    atMost(10, `scrape of ${title}: loop blocked at most, ms`, figure(name, 'blockedMs'), 1),
+    atMost(1.2, `scrape of ${title}: p99 of relayed calls, to that before`, p99ToBefore(name)),
+  ]),
   prepare: async ({ running }) => {
     await fillTables(running.spot.port);
-    for (const scraped of Object.values(SCRAPES)) {
-      // A missing figure is explained where it is measured.
+    // A missing figure is explained where it is measured.
+    for (const scraped of Object.values(SCRAPES))
       await scrape(running.spot.monitorPort, scraped).catch(() => undefined);
-    }
   },
   measure: async (turn) => {
     // Whole intervals: a scrape within 4 s affects more calls than one every 5 s.
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
-    const longer = { ...turn, seconds };
     const scraped = SCRAPES[turn.contestant.name];
-    const { p99Us: p99BeforeUs } = await measureLoad(longer, SCRAPE_LOAD);
-    const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, scraped)]);
-    return { ...sample, ...extra, p99BeforeUs };
+    const { sample, beside } = await measureBeside({ ...turn, seconds }, SCRAPE_LOAD, scraped, SCRAPE_EVERY_S);
+    const most = (key: string) => Math.max(...beside.map((one) => one[key] ?? 0));
+    return { ...sample, blockedMs: most('blockedMs'), ...(scraped && { scrapeMs: most('scrapeMs') }) };
   },
 };
 
-/** The longest scrape while the load runs, and the longest blocking of the loop; without `scraped`, of the load alone. */
-async function watch({ running, seconds }: Turn, scraped: Scraped | undefined): Promise<Sample> {
-  const endMs = performance.now() + seconds * 1000;
-  await sleep(FIRST_SCRAPE_MS);
-  let sample: Sample = {};
-  for (let nextMs = performance.now(); nextMs < endMs; nextMs += SCRAPE_EVERY_S * 1000) {
-    await sleep(Math.max(0, nextMs - performance.now()));
-    running.child.send('reset');
-    if (scraped === undefined) await sleep(FIRST_SCRAPE_MS);
-    else {
-      const scrapeMs = await scrape(running.spot.monitorPort, scraped);
-      sample = { ...sample, scrapeMs: Math.max(sample.scrapeMs ?? 0, scrapeMs) };
-    }
-    const { blockedMs } = await readLoop(running);
-    sample = { ...sample, blockedMs: Math.max(sample.blockedMs ?? 0, blockedMs) };
-  }
-  return sample;
+/** Calls alone, and then beside scrapes, the first after a second; what the scrapes took. */
+async function measureBeside(turn: Turn, load: Load, scraped: Scraped | undefined, everyS: number) {
+  const { p99Ms: p99BeforeMs } = await measureLoad(turn, load);
+  const [sample, beside] = await Promise.all([measureLoad(turn, load), scrapeBeside(turn, scraped, everyS)]);
+  return { sample: { ...sample, p99BeforeMs }, beside };
 }
 
-/** Since the last `reset`. */
-export async function readLoop({ child }: Running): Promise<{ readonly blockedMs: number; readonly activeMs: number }> {
+async function scrapeBeside(turn: Turn, scraped: Scraped | undefined, everyS: number): Promise<Sample[]> {
+  const endMs = performance.now() + turn.seconds * 1_000;
+  const all: Sample[] = [];
+  for (let nextMs = performance.now() + 1_000; nextMs < endMs; nextMs += everyS * 1_000) {
+    await sleep(Math.max(0, nextMs - performance.now()));
+    all.push(await probe(turn, scraped));
+  }
+  return all;
+}
+
+/** A scrape, with what the loop did meanwhile; without `scraped`, a second of the load alone. */
+async function probe({ running: { child, spot } }: Turn, scraped: Scraped | undefined): Promise<Sample> {
+  child.send('reset');
+  const scrapeMs = scraped === undefined ? await sleep(1_000, 0) : await scrape(spot.monitorPort, scraped);
   const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
   child.send('read');
-  const [figures] = (await answered) as [{ blockedMs: number; activeMs: number }];
-  return figures;
+  const [figures] = (await answered) as [Sample];
+  return { ...figures, scrapeMs };
 }
 
 /** Reads and discards: the harness shares its core with the upstream. Returns the milliseconds; throws for any status but 200. */
-export async function scrape(port: number, { path, accept }: Scraped): Promise<number> {
+async function scrape(port: number, { path, accept }: Scraped): Promise<number> {
   const startedMs = performance.now();
   const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
@@ -194,4 +142,52 @@ export async function scrape(port: number, { path, accept }: Scraped): Promise<n
   return performance.now() - startedMs;
 }
 
-export const TABLES: readonly Workload[] = [MEMORY, SCRAPE];
+const NAMES = 200;
+const OBJECTS = 1_000;
+const ALONE = 20;
+/** After fewer, V8 has not optimized everything: a sidecar is scraped for weeks. */
+const WARM_UP_SCRAPES = 200;
+/** Between scrapes, and before the first: the sidecar has nothing else to do then. */
+const PAUSE_MS = 200;
+/** Ten calls at once, each 10 ms after the one before. */
+const CALLS: Load = { kind: 'rpc', connections: 10, thinkMs: 10, users: 10, names: NAMES };
+
+/** The plant whose series docs/fleet.md counts. */
+const SCRAPE_PLANT: Workload = {
+  name: 'scrape-plant',
+  title: 'Scrape of a large plant',
+  how:
+    `/metrics of ${NAMES} RPCs and ${OBJECTS} objects. "Loop" is the busy time of the event loop for a scrape, or the processor time if that is less, "blocked" the longest that ` +
+    `its timer came late: the median of ${ALONE} scrapes without other work, after ${WARM_UP_SCRAPES} others. Then 10 calls at once, first without scrapes ` +
+    '("before"), then with one each second.',
+  upstream: 'nginx',
+  contestants: toContestants([PROBED_SIDECAR]),
+  columns: [
+    ...[column('activeMs', 'loop ms'), column('blockedMs', 'blocked ms'), column('scrapeMs', 'scrape ms')],
+    ...[P50, P99, P99_BEFORE],
+  ],
+  targets: [
+    atMost(15, 'scrape of a large plant: time of the loop, ms', figure(SIDECAR.name, 'activeMs'), 1),
+    atMost(5, 'scrape of a large plant: longest piece of work, ms', figure(SIDECAR.name, 'blockedMs'), 1),
+    atMost(1.1, 'scrape of a large plant: p99 of 10 calls, to that before', p99ToBefore(SIDECAR.name)),
+  ],
+  prepare: async ({ running: { spot } }) => {
+    const calls = Array.from({ length: 10 * NAMES }, (_, i) => rpcRequest(i % NAMES, i % 10));
+    await fill(spot.port, calls);
+    await fill(spot.port, manyObjects(OBJECTS));
+    for (let i = 0; i < WARM_UP_SCRAPES; i += 1) await scrape(spot.monitorPort, PROMETHEUS);
+  },
+  measure: async (turn) => {
+    const alone: Sample[] = [];
+    for (let i = 0; i < ALONE; i += 1) {
+      await sleep(PAUSE_MS);
+      alone.push(await probe(turn, PROMETHEUS));
+    }
+    const { sample } = await measureBeside(turn, CALLS, PROMETHEUS, 1);
+    const median = (key: string) => medianOf(alone.map((one) => one[key] ?? 0));
+    const [activeMs, blockedMs, scrapeMs] = [median('activeMs'), median('blockedMs'), median('scrapeMs')];
+    return { ...sample, activeMs, blockedMs, scrapeMs };
+  },
+};
+
+export const TABLES: readonly Workload[] = [MEMORY, SCRAPE, SCRAPE_PLANT];
