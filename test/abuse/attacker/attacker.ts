@@ -13,10 +13,7 @@ export interface Target {
   readonly folder: string;
 }
 
-export interface Cost {
-  readonly connections: number;
-  readonly bytes: number;
-}
+export type Cost = Attacker['cost'];
 
 export interface Connecting {
   readonly from?: string | undefined;
@@ -47,7 +44,7 @@ export class Attacker {
     return !this.#stop.signal.aborted;
   }
 
-  get cost(): Cost {
+  get cost() {
     const bytes = [...this.#open].reduce((sum, socket) => sum + sentBytes(socket), this.#closedBytes);
     return { connections: this.#connections, bytes };
   }

@@ -5,12 +5,6 @@ import { PIECES } from './pieces.ts';
 import { MONITORING_PORT, TLS } from './ports.ts';
 import { WEB_SOCKETS } from './websockets.ts';
 
-export const FLOODS: readonly Flood[] = [
-  BODIES,
-  WEB_SOCKETS,
-  SLOW_CLIENTS,
-  CONNECTIONS,
-  MONITORING_PORT,
-  TLS,
-  PIECES,
-].flatMap((floods) => Object.entries(floods).map(([name, flood]) => ({ name, ...flood })));
+const ALL = { ...BODIES, ...WEB_SOCKETS, ...SLOW_CLIENTS, ...CONNECTIONS, ...MONITORING_PORT, ...TLS, ...PIECES };
+
+export const FLOODS: readonly Flood[] = Object.entries(ALL).map(([name, flood]) => ({ name, ...flood }));

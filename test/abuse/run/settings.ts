@@ -15,7 +15,7 @@ export function settingsOf(
   const isTls = setting === 'tls' || setting === 'pkcs12';
   return {
     listen: {
-      ...(isTls && { tls: setting === 'pkcs12' ? writePkcs12(folder) : writePair(folder) }),
+      ...(isTls && { tls: writeCertificate(folder, setting === 'pkcs12') }),
       ...(clientAddress && { trustedProxies, clientAddress }),
     },
     ...(clientAddress && { rest: { deny: ['/manager/html', '/a/b'] } }),
@@ -25,28 +25,24 @@ export function settingsOf(
   };
 }
 
-function writePair(folder: string) {
+/** With `isPkcs12`, a file that is quickly read, and two that replace it in turn. */
+function writeCertificate(folder: string, isPkcs12: boolean): object {
   const certificates = new CertificateFolder(folder);
-  return certificates.signed(certificates.authority(), { name: 'plant' });
-}
-
-/** A file that is quickly read, and two that replace it in turn. */
-function writePkcs12(folder: string) {
-  const { certFile, keyFile } = writePair(folder);
+  const pair = certificates.signed(certificates.authority(), { name: 'plant' });
+  if (!isPkcs12) return pair;
   const file = (name: string) => path.join(folder, name);
   writeFileSync(file('passphrase'), 'secret');
-  const [pfxFile = ''] = [plant.PFX_FILE, ...plant.RENEWED_PFX_FILES].map((name, nth) => {
-    const options = ['-passout', 'pass:secret', '-iter', nth === 0 ? '2048' : '600000', '-out', file(name)];
-    run('openssl', ['pkcs12', '-export', '-in', certFile, '-inkey', keyFile, ...options]);
-    return file(name);
-  });
-  return { pfxFile, passphraseFile: file('passphrase') };
+  for (const name of [plant.PFX_FILE, ...plant.RENEWED_PFX_FILES]) {
+    const iterations = name === plant.PFX_FILE ? '2048' : '600000';
+    const options = ['-passout', 'pass:secret', '-iter', iterations, '-out', file(name)];
+    run('openssl', ['pkcs12', '-export', '-in', pair.certFile, '-inkey', pair.keyFile, ...options]);
+  }
+  return { pfxFile: file(plant.PFX_FILE), passphraseFile: file('passphrase') };
 }
 
 function writeUsers(folder: string): string {
-  const rest = run(process.execPath, [MAIN, 'passwd', 'reader'], `${plant.MONITOR_PASSWORD}\n`)
-    .trim()
-    .slice('reader'.length);
+  const line = run(process.execPath, [MAIN, 'passwd', 'reader'], `${plant.MONITOR_PASSWORD}\n`);
+  const rest = line.trim().slice('reader'.length);
   const file = path.join(folder, 'users');
   writeFileSync(file, plant.MONITOR_READERS.map((name) => `${name}${rest}\n`).join(''), { mode: 0o600 });
   return file;

@@ -26,59 +26,53 @@ const MAX_CLIENTS = 10_000;
 
 type Message = Record<string, unknown>;
 
-/** The part of the Bayeux protocol that the honest user and the floods need. */
-class Bayeux {
-  /** Monitored channels by client id; when there are too many, the oldest client is evicted. */
-  readonly #clients = new Map<string, Set<string>>();
+/** Monitored channels by client id; when there are too many, the oldest client is evicted. */
+const clients = new Map<string, Set<string>>();
 
-  /** Sends the answers as JSON, at once or after the hold. */
-  answer(text: string, isKnown: boolean, send: (json: string) => void): void {
-    const messages = parse(text);
-    const answer = () => send(JSON.stringify(messages.flatMap((message) => this.#reply(message, isKnown))));
-    if (messages.some(({ channel }) => channel === '/meta/connect')) setTimeout(answer, HOLD_MS);
-    else answer();
-  }
+/** The part of the Bayeux protocol that the honest user and the floods need. Sends the answers as JSON, at once or after the hold. */
+function answerBayeux(text: string, isKnown: boolean, send: (json: string) => void): void {
+  const messages = parse(text);
+  const answer = () => send(JSON.stringify(messages.flatMap((message) => toReplies(message, isKnown))));
+  if (messages.some(({ channel }) => channel === '/meta/connect')) setTimeout(answer, HOLD_MS);
+  else answer();
+}
 
-  #reply(message: Message, isKnown: boolean): Message[] {
-    const { channel, id, clientId, subscription } = message;
-    const monitored = this.#clients.get(String(clientId));
-    const reply = { channel, ...(id === undefined ? {} : { id }) };
-    if (channel === '/meta/handshake') return [{ ...reply, ...this.#handshake(message, isKnown) }];
-    if (monitored === undefined) return [{ ...reply, successful: false, error: '402::unknown client' }];
-    if (channel === '/meta/connect') {
-      const values = [...monitored].map((each) => ({ channel: each, data: { value: 1 } }));
-      return [...values, { ...reply, clientId, successful: true }];
-    }
-    if (channel === '/meta/subscribe') {
-      const channels = [subscription].flat().map(String);
-      for (const each of channels) if (each.startsWith(plant.OBJECT_PREFIX)) monitored.add(each);
-    }
-    if (channel === '/meta/disconnect') this.#clients.delete(String(clientId));
-    return [{ ...reply, clientId, subscription, successful: true }];
+function toReplies(message: Message, isKnown: boolean): Message[] {
+  const { channel, id, clientId, subscription } = message;
+  const monitored = clients.get(String(clientId));
+  const reply = { channel, id };
+  if (channel === '/meta/handshake') return [{ ...reply, ...toHandshake(message, isKnown) }];
+  if (monitored === undefined) return [{ ...reply, successful: false, error: '402::unknown client' }];
+  if (channel === '/meta/connect') {
+    const values = [...monitored].map((each) => ({ channel: each, data: { value: 1 } }));
+    return [...values, { ...reply, clientId, successful: true }];
   }
+  if (channel === '/meta/subscribe') {
+    const channels = [subscription].flat().map(String);
+    for (const each of channels) if (each.startsWith(plant.OBJECT_PREFIX)) monitored.add(each);
+  }
+  if (channel === '/meta/disconnect') clients.delete(String(clientId));
+  return [{ ...reply, clientId, subscription, successful: true }];
+}
 
-  #handshake({ ext }: Message, isKnown: boolean): Message {
-    const login = (ext as { authentication?: Message } | undefined)?.authentication;
-    const isLogin = login?.user === plant.ATTACKER_LOGIN.user && login.credentials === plant.ATTACKER_LOGIN.credentials;
-    if (!isKnown && !isLogin) return { successful: false, error: '403::denied' };
-    const clientId = randomBytes(12).toString('hex');
-    this.#clients.set(clientId, new Set());
-    const [oldest] = this.#clients.keys();
-    if (this.#clients.size > MAX_CLIENTS && oldest !== undefined) this.#clients.delete(oldest);
-    return { clientId, successful: true, version: '1.0' };
-  }
+function toHandshake({ ext }: Message, isKnown: boolean): Message {
+  const login = (ext as { authentication?: Message } | undefined)?.authentication;
+  const isLogin = login?.user === plant.ATTACKER_LOGIN.user && login.credentials === plant.ATTACKER_LOGIN.credentials;
+  if (!isKnown && !isLogin) return { successful: false, error: '403::denied' };
+  const clientId = randomBytes(12).toString('hex');
+  clients.set(clientId, new Set());
+  const [oldest = ''] = clients.keys();
+  if (clients.size > MAX_CLIENTS) clients.delete(oldest);
+  return { clientId, successful: true, version: '1.0' };
 }
 
 function parse(text: string): Message[] {
   try {
-    const value: unknown = JSON.parse(text);
-    return [value].flat().filter((one) => typeof one === 'object' && one !== null) as Message[];
+    return [JSON.parse(text) as unknown].flat().filter((one) => typeof one === 'object' && one !== null) as Message[];
   } catch {
     return [];
   }
 }
-
-const bayeux = new Bayeux();
 
 function isKnown({ headers: { authorization, cookie } }: IncomingMessage): boolean {
   const isUser = authorization === plant.HONEST_CREDENTIAL || authorization === plant.ATTACKER_CREDENTIAL;
@@ -123,7 +117,7 @@ function answerComet(request: IncomingMessage, response: ServerResponse, query: 
   request.on('end', () => {
     if (query === plant.HOLD_QUERY) return;
     const text = bytes > PARSED_BYTES ? '[]' : Buffer.concat(chunks).toString('utf8');
-    bayeux.answer(text, isKnown(request), (json) => answerWith(response, 200, json));
+    answerBayeux(text, isKnown(request), (json) => answerWith(response, 200, json));
   });
 }
 
@@ -143,8 +137,7 @@ function acceptSocket(request: IncomingMessage, socket: Duplex): void {
         if (opcode !== OPCODES.text) continue;
         left -= 1;
         if (left < 0) throw new Error('answered enough');
-        const send = (json: string) => socket.write(text(json));
-        bayeux.answer(payload.toString('utf8'), isKnown(request), send);
+        answerBayeux(payload.toString('utf8'), isKnown(request), (json) => socket.write(text(json)));
       }
     } catch {
       socket.off('data', onData);

@@ -86,9 +86,7 @@ export function* fewNames(count: number): Generator<string> {
 }
 
 export const MANY_CALLS = 200_000;
-const USERS = 10_000;
-const NAMES = 2_000;
-const NAMES_OF_USER = 10;
+const [USERS, NAMES, NAMES_OF_USER] = [10_000, 2_000, 10];
 
 /** 10,000 users with ten RPCs each out of 2,000, as in wrk.lua, twice: a session first counts in batches of 16. */
 export function* manyNames(): Generator<string> {

@@ -6,7 +6,7 @@ import { type Samples, type Settings, type SidecarParts, SidecarProcess } from '
 import type { Book } from '../accounts/book.ts';
 import { unequal } from '../accounts/equations.ts';
 import type { Crowd } from '../clients/crowd.ts';
-import { LedgerReader, type Seen } from '../truth/ledger.ts';
+import { readLedger, type Seen } from '../truth/ledger.ts';
 import { randomOf } from '../truth/pattern.ts';
 import { Storm } from './storm.ts';
 
@@ -43,14 +43,13 @@ export class ChaosRun {
   readonly ends: Record<string, number> = {};
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
-  readonly #ledger: LedgerReader;
   #sidecar: SidecarProcess | undefined;
   #closeAway: (() => void) | undefined;
   #stages = 0;
+  #ledgerOffset = 0;
 
   constructor(parts: ChaosParts) {
     this.#parts = parts;
-    this.#ledger = new LedgerReader(parts.ledgerPath);
     this.storm = new Storm(parts.upstream, parts.book);
   }
 
@@ -136,13 +135,13 @@ export class ChaosRun {
   }
 
   async #quiet(): Promise<Figures> {
-    const { crowd, book } = this.#parts;
+    const { crowd, book, ledgerPath } = this.#parts;
     await crowd.stop();
     const sidecar = this.#sidecar;
     if (sidecar === undefined || sidecar.hasEnded)
       throw new Error(`the sidecar ended without an order in life ${book.life}: ${sidecar?.lastWords}`);
     const samples = await this.#untilQuiet(sidecar);
-    this.#ledger.readInto(this.#seen);
+    this.#ledgerOffset = readLedger(ledgerPath, this.#ledgerOffset, this.#seen);
     book.settle(this.#seen);
     for (const what of unequal(book.lifeTally(book.life), samples))
       book.differ('numbers', `${what} (life ${book.life})`);

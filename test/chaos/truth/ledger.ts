@@ -10,16 +10,14 @@
  */
 import { openSync, readFileSync, writeSync } from 'node:fs';
 
-export class Ledger {
-  readonly #file: number;
+export type Ledger = ReturnType<typeof openLedger>;
 
-  constructor(path: string) {
-    this.#file = openSync(path, 'a');
-  }
-
-  note(letter: 'S' | 'E' | 'M' | 'W', id: string, what = ''): void {
-    writeSync(this.#file, `${letter} ${id} ${printable(what)}`.trimEnd().concat('\n'));
-  }
+export function openLedger(path: string) {
+  const file = openSync(path, 'a');
+  return {
+    note: (letter: 'S' | 'E' | 'M' | 'W', id: string, what = ''): void =>
+      void writeSync(file, `${letter} ${id} ${printable(what)}`.trimEnd().concat('\n')),
+  };
 }
 
 /** What is wrong with some bytes, as a line of ASCII. */
@@ -34,21 +32,12 @@ export interface Seen {
   readonly wrong: string[];
 }
 
-/** Reads a ledger, from its last position. */
-export class LedgerReader {
-  readonly #path: string;
-  #offset = 0;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  readInto(seen: Map<string, Seen>): void {
-    const bytes = readFileSync(this.#path).subarray(this.#offset);
-    const end = bytes.lastIndexOf('\n') + 1;
-    for (const line of bytes.toString('latin1', 0, end).split('\n').slice(0, -1)) noteLine(seen, line);
-    this.#offset += end;
-  }
+/** Reads a ledger from a position on; returns the next one. */
+export function readLedger(path: string, offset: number, seen: Map<string, Seen>): number {
+  const bytes = readFileSync(path).subarray(offset);
+  const end = bytes.lastIndexOf('\n') + 1;
+  for (const line of bytes.toString('latin1', 0, end).split('\n').slice(0, -1)) noteLine(seen, line);
+  return offset + end;
 }
 
 function noteLine(seen: Map<string, Seen>, line: string): void {

@@ -7,17 +7,12 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { obeyOrders } from '../../support/load/orders.ts';
 import { reset } from '../../support/load/sockets.ts';
-import { Ledger } from '../truth/ledger.ts';
-import { ServedConnection } from './served-connection.ts';
-
-export interface UpstreamParts {
-  readonly seed: number;
-  readonly ledger: Ledger;
-}
+import { openLedger } from '../truth/ledger.ts';
+import { serveConnection } from './served-connection.ts';
 
 const [port, seed, ledgerFile = ''] = process.argv.slice(2);
-const parts: UpstreamParts = { seed: Number(seed), ledger: new Ledger(ledgerFile) };
-const connections = new Map<net.Socket, ServedConnection>();
+const ledger = openLedger(ledgerFile);
+const connections = new Map<net.Socket, () => string>();
 let server: net.Server;
 let isResetting = false;
 
@@ -32,10 +27,8 @@ function accept(socket: net.Socket): void {
     reset(socket);
     return;
   }
-  const connection = new ServedConnection(socket, parts);
-  connections.set(socket, connection);
+  connections.set(socket, serveConnection(socket, Number(seed), ledger));
   socket.on('close', () => connections.delete(socket));
-  connection.serve();
 }
 
 await listen();
@@ -48,5 +41,5 @@ obeyOrders({
   },
   'reset-all': () => connections.forEach((_, socket) => void reset(socket)),
   /** For each open connection the id of its last call, e.g. `r17`, and its progress. */
-  list: () => Array.from(connections.values(), ({ condition }) => condition),
+  list: () => Array.from(connections.values(), (describe) => describe()),
 });

@@ -2,19 +2,10 @@ import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { next, reset } from '../../support/load/sockets.ts';
 import type { Message } from '../../system/wire/message-reader.ts';
-import type { CallPlan } from '../truth/call-plan.ts';
-import {
-  answerBody,
-  answerHead,
-  piecesOf,
-  requestBody,
-  requestLines,
-  toWire,
-  toWireEnd,
-  trailerOf,
-} from '../truth/messages.ts';
+import { planCall } from '../truth/call-plan.ts';
+import type { Ledger } from '../truth/ledger.ts';
+import * as messages from '../truth/messages.ts';
 import { PlannedBody } from '../truth/pattern.ts';
-import type { UpstreamParts } from './scripted-upstream.ts';
 
 const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
 const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
@@ -22,34 +13,28 @@ const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
 export class ServedCall {
   readonly body: PlannedBody;
   readonly #socket: net.Socket;
-  readonly #parts: UpstreamParts;
-  readonly #plan: CallPlan;
+  readonly #seed: number;
+  readonly #ledger: Ledger;
+  readonly #plan: ReturnType<typeof planCall>;
   #isJudged = false;
   #isAnswered = false;
   #isSent = false;
 
-  constructor(socket: net.Socket, parts: UpstreamParts, plan: CallPlan) {
+  constructor(socket: net.Socket, seed: number, ledger: Ledger, id: string) {
     this.#socket = socket;
-    this.#parts = parts;
-    this.#plan = plan;
-    this.body = new PlannedBody(requestBody(parts.seed, plan));
-  }
-
-  /** The head as its client has sent it. */
-  get requestLines(): readonly string[] {
-    return requestLines(this.#plan);
+    this.#seed = seed;
+    this.#ledger = ledger;
+    this.#plan = planCall(seed, id);
+    this.body = new PlannedBody(messages.requestBody(seed, this.#plan));
+    const { fault } = this.#plan;
+    if (fault === 'reset-before') reset(socket);
+    else if (fault === 'close-before') socket.end();
+    else if (fault === 'early' || fault === 'early-close') this.#answer();
   }
 
   /** An answer is due, or in flight, even if the client has closed its sending side. */
   get isAnswering(): boolean {
     return this.#isAnswered && !this.#isSent;
-  }
-
-  begin(): void {
-    const { fault } = this.#plan;
-    if (fault === 'reset-before') reset(this.#socket);
-    else if (fault === 'close-before') this.#socket.end();
-    else if (fault === 'early' || fault === 'early-close') this.#answer();
   }
 
   /** Some, or all, of the request has been read. */
@@ -61,8 +46,8 @@ export class ServedCall {
     const wrong =
       (body.wrong && `its body: ${body.wrong}`) ??
       (body.isWhole ? undefined : `its body ends after ${body.bytes} of ${request.bytes} bytes`) ??
-      (trailers.join() === trailerOf(id, request.hasTrailer) ? undefined : `its trailers: ${trailers}`);
-    this.#parts.ledger.note(wrong === undefined ? 'E' : 'W', id, wrong);
+      (trailers.join() === messages.trailerOf(id, request.hasTrailer) ? undefined : `its trailers: ${trailers}`);
+    this.#ledger.note(wrong === undefined ? 'E' : 'W', id, wrong);
     if (body.wrong !== undefined) this.#socket.destroy();
     else if (this.#isAnswered) return;
     else if (fault === 'rubbish') this.#socket.end(RUBBISH);
@@ -70,7 +55,6 @@ export class ServedCall {
   }
 
   #answer(): void {
-    if (this.#isAnswered) return;
     this.#isAnswered = true;
     // Only the connection's end breaks it: planned, or noticed by the other side.
     this.#write().catch(() => this.#socket.destroy());
@@ -81,12 +65,12 @@ export class ServedCall {
     if (answer.delayMs > 0) await sleep(answer.delayMs);
     if (answer.hasInterim)
       await this.#send(Buffer.from(`HTTP/1.1 103 Early Hints\r\nX-Chaos-Hint: ${id}\r\n\r\n`, 'latin1'));
-    const head = Buffer.from(answerHead(this.#plan), 'latin1');
-    const pieces = piecesOf(answerBody(this.#parts.seed, this.#plan), answer.pieceBytes);
+    const head = Buffer.from(messages.answerHead(this.#plan), 'latin1');
+    const pieces = messages.piecesOf(messages.answerBody(this.#seed, this.#plan), answer.pieceBytes);
     const isWithin = fault?.endsWith('-within') === true;
-    const end = isWithin ? Buffer.alloc(0) : toWireEnd(answer.framing, id, answer.hasTrailer);
+    const end = isWithin ? Buffer.alloc(0) : messages.toWireEnd(answer.framing, id, answer.hasTrailer);
     const kept = isWithin ? pieces.slice(0, pieces.length >> 1) : pieces;
-    const wire = kept.map((piece) => toWire(answer.framing, piece));
+    const wire = kept.map((piece) => messages.toWire(answer.framing, piece));
     const whole = Buffer.concat([head, ...wire, end]);
     const parts = answer.pieceBytes === 0 ? [whole] : [head, ...wire, end].filter(({ length }) => length > 0);
     // A complete answer's planned end follows in the same turn: later, it could cut the answer to the client's next request.

@@ -1,95 +1,76 @@
 import type net from 'node:net';
 import { BodySeen, fieldOf, type Head, MessageReader } from '../../system/wire/message-reader.ts';
 import { planCall } from '../truth/call-plan.ts';
-import { ID_FIELD, linesWithout } from '../truth/messages.ts';
-import { planSocket } from '../truth/socket-plan.ts';
-import type { UpstreamParts } from './scripted-upstream.ts';
+import type { Ledger } from '../truth/ledger.ts';
+import { ID_FIELD, linesWithout, requestLines } from '../truth/messages.ts';
+import { planSocket, socketRequestLines } from '../truth/socket-plan.ts';
 import { ServedCall } from './served-call.ts';
-import { ServedSocket } from './served-socket.ts';
+import { serveSocket } from './served-socket.ts';
 
-export class ServedConnection {
-  readonly #socket: net.Socket;
-  readonly #parts: UpstreamParts;
+/** Serves a connection; the result tells the id of its last call, e.g. `r17`, and its progress. */
+export function serveConnection(socket: net.Socket, seed: number, ledger: Ledger): () => string {
+  let call: ServedCall | undefined;
+  let onFrames: ((chunk: Buffer) => void) | undefined;
+  let isTunnel = false;
+  let id = '-';
   /** Its messages are at most the current one. */
-  readonly #requests = new MessageReader({
-    kind: 'request',
-    createBody: (head) => this.#begin(head),
-    onProgress: () => this.#onProgress(),
-  });
-  #served: ServedCall | ServedSocket | undefined;
-  #isTunnel = false;
-  #id = '-';
+  const requests = new MessageReader({ kind: 'request', createBody: begin, onProgress });
 
-  constructor(socket: net.Socket, parts: UpstreamParts) {
-    this.#socket = socket;
-    this.#parts = parts;
+  function begin(head: Head): BodySeen {
+    read();
+    requests.messages.length = 0;
+    id = fieldOf(head, ID_FIELD) ?? '';
+    if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
+    ledger.note('S', id);
+    const isSocket = /^[st]/.test(id);
+    const lines = isSocket ? socketRequestLines(planSocket(seed, id)) : requestLines(planCall(seed, id));
+    const wrong = whatIsWrong(head, lines);
+    if (wrong !== undefined) ledger.note('W', id, wrong);
+    call = isSocket ? undefined : new ServedCall(socket, seed, ledger, id);
+    if (isSocket) onFrames = serveSocket(socket, seed, ledger, id, head);
+    return call?.body ?? new BodySeen();
   }
 
-  get condition(): string {
-    const isRead = this.#requests.messages.every(({ isComplete }) => isComplete);
-    const parts = [this.#id, isRead ? '' : 'not read to its end', this.#isAnswering ? 'being answered' : ''];
-    if (this.#socket.readableEnded) parts.push('its client has closed');
-    if (this.#socket.writableLength > 0) parts.push(`${this.#socket.writableLength} bytes unsent`);
-    return parts.filter((part) => part !== '').join(', ');
+  function read(): void {
+    const [request] = requests.messages;
+    if (request !== undefined) call?.onRead(request);
   }
 
-  get #isAnswering(): boolean {
-    return this.#served instanceof ServedCall && this.#served.isAnswering;
-  }
-
-  serve(): void {
-    this.#socket.on('data', (chunk) => this.#requests.push(chunk));
-    // Both sides have ended, unless an answer is in flight: that ends the connection itself.
-    this.#socket.on('end', () => {
-      if (!this.#isAnswering) this.#socket.end();
-    });
-  }
-
-  #onProgress(): void {
-    this.#read();
-    const { problem, tunnel } = this.#requests;
-    if (problem !== undefined) this.#foundWrong(problem);
-    if (!(this.#served instanceof ServedSocket)) return;
-    if (!this.#isTunnel) {
-      this.#isTunnel = true;
-      this.#requests.resume('tunnel');
+  function onProgress(): void {
+    read();
+    const { problem, tunnel } = requests;
+    if (problem !== undefined) foundWrong(problem);
+    if (onFrames === undefined) return;
+    if (!isTunnel) {
+      isTunnel = true;
+      requests.resume('tunnel');
       return;
     }
-    this.#requests.tunnel = '';
+    requests.tunnel = '';
     try {
-      this.#served.onBytes(Buffer.from(tunnel, 'latin1'));
+      onFrames(Buffer.from(tunnel, 'latin1'));
     } catch (cause) {
-      this.#foundWrong((cause as Error).message);
+      foundWrong((cause as Error).message);
     }
   }
 
-  #read(): void {
-    const [request] = this.#requests.messages;
-    if (request !== undefined && this.#served instanceof ServedCall) this.#served.onRead(request);
+  function foundWrong(what: string): void {
+    ledger.note('W', id, what);
+    socket.destroy();
   }
 
-  #foundWrong(what: string): void {
-    this.#parts.ledger.note('W', this.#id, what);
-    this.#socket.destroy();
-  }
-
-  #begin(head: Head): BodySeen {
-    this.#read();
-    this.#requests.messages.length = 0;
-    const id = fieldOf(head, ID_FIELD) ?? '';
-    if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
-    this.#id = id;
-    const { ledger, seed } = this.#parts;
-    ledger.note('S', id);
-    const served = /^[st]/.test(id)
-      ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
-      : new ServedCall(this.#socket, this.#parts, planCall(seed, id));
-    const wrong = whatIsWrong(head, served.requestLines);
-    if (wrong !== undefined) ledger.note('W', id, wrong);
-    this.#served = served;
-    served.begin(head);
-    return served instanceof ServedCall ? served.body : new BodySeen();
-  }
+  socket.on('data', (chunk) => requests.push(chunk));
+  // Both sides have ended, unless an answer is in flight: that ends the connection itself.
+  socket.on('end', () => {
+    if (!call?.isAnswering) socket.end();
+  });
+  return () => {
+    const isRead = requests.messages.every(({ isComplete }) => isComplete);
+    const parts = [id, isRead ? '' : 'not read to its end', call?.isAnswering ? 'being answered' : ''];
+    if (socket.readableEnded) parts.push('its client has closed');
+    if (socket.writableLength > 0) parts.push(`${socket.writableLength} bytes unsent`);
+    return parts.filter((part) => part !== '').join(', ');
+  };
 }
 
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
