@@ -19,8 +19,10 @@ export const MONITORING_PORT: Floods = {
     attack: (attacker) =>
       attacker.repeat(1_000, async () => {
         const socket = await attacker.connect({ port: attacker.target.monitorPort });
-        if (socket !== undefined) await once(socket.resume(), 'close').then(() => attacker.pause(REOPEN_AFTER_MS));
-        return socket !== undefined;
+        if (socket === undefined) return false;
+        await new Promise((resolve) => socket.resume().once('close', resolve));
+        await attacker.pause(REOPEN_AFTER_MS);
+        return true;
       }),
   },
   'monitor-passwords': {
