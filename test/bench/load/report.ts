@@ -22,7 +22,7 @@ function targetRow(target: Target, result: Result): string[] {
   const { text, bound, limit, digits, read } = target;
   const values = valuesOf(result, read);
   const reached = toText(values, digits) || 'not measured';
-  return [text, `${bound} ${limit}`, isReached(target, values) ? reached : `**${reached}**`];
+  return [text, `${bound} ${limit}`, values.length === 0 || isReached(target, values) ? reached : `**${reached}**`];
 }
 
 export function isReached({ bound, limit }: Pick<Target, 'bound' | 'limit'>, values: readonly number[]): boolean {
