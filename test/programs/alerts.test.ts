@@ -8,7 +8,7 @@ import { SILENT } from '../../src/base/logger.ts';
 import { createChannels } from '../../src/export/alerts/alerts.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { hasExim, startMailServer } from '../support/export/alerts/exim.ts';
-import { alertsConfig, openAlerts, playChanges } from '../support/export/alerts/stand.ts';
+import { alertsConfig, openAlerts } from '../support/export/alerts/stand.ts';
 import { HUNG } from '../support/measure/verdict-evidence.ts';
 import { portOf, send, startApplication, toUnusedPort } from '../support/net.ts';
 import { jsonOf, runSidecar, type SidecarProcess, startConfigured, verdictOf } from '../support/sidecar-process.ts';
@@ -203,28 +203,6 @@ describe.skipIf(!hasExim)('Debian’s exim', () => {
       expect(text).toMatch(/with esmtpsa/i);
       expect(text).not.toContain(login.password);
     }
-  });
-
-  it('and a webhook get 100 changes in ten minutes: the same messages, within the limit, and the last state', {
-    timeout: 120_000,
-  }, async () => {
-    const server = await startMailServer(defer, { certificate, ...login });
-    await server.start();
-    const receiver = await startReceiver();
-    const alerts = { maxPerHour: 20, webhook: { url: receiver.url }, mail: mailBy(server) };
-    // The ten minutes pass by a clock that the test moves.
-    const { pass } = await openAlerts({ alerts, channels: await createChannels(alertsConfig(alerts), SILENT) });
-    await playChanges(pass);
-    await pass(900, { collectorShare: 0.5 });
-    await vi.waitUntil(() => server.mails().length >= receiver.received.length, { timeout: 20_000, interval: 100 });
-    const keyOf = (id: unknown, event: unknown) => `${id}.${event}`;
-    const posted = receiver.received.map(({ message }) => keyOf(message.id, message.event));
-    const mailed = server.mails().map((text) => /^Message-ID: <(.*)@/m.exec(text)?.[1]);
-    expect(new Set(posted).size).toBe(posted.length);
-    // Exim delivers several at once, so their files are in no order.
-    expect(mailed.sort()).toEqual(posted.sort());
-    expect(posted.length).toBeLessThanOrEqual(20);
-    expect(receiver.received.at(-1)?.message).toMatchObject({ event: 'begins', code: 'garbage-collection' });
   });
 
   it('refusals are said: a wrong password, no TLS, an unknown receiver', { timeout: 60_000 }, async () => {

@@ -6,7 +6,6 @@ import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { textOf } from '../support/tls/certificates.ts';
 import { useCertificates } from '../support/tls/ends.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
@@ -78,11 +77,9 @@ const MALFORMED = `${READER.line}\nsomebody:metrics:s3cr3t\n`;
 
 /** What is wrong, the configuration (created once the folder exists), and the key and reason in every answer except to probes. */
 const CLOSED: readonly (readonly [name: string, yaml: () => string, key: string, reason: string])[] = [
-  ['a missing tokens file', () => tokens(at('none')), 'auth.tokensFile', 'ENOENT'],
   ['a tokens file of another user', () => tokens(shut(file('tokens', READER.line))), 'auth.tokensFile', 'EACCES'],
   ['an empty users file', () => users(file('users', '# nobody yet\n')), 'auth', 'D2S_ERR_CONFIG'],
   ['a tokens file with a malformed line', () => tokens(file('tokens', MALFORMED)), 'auth.tokensFile', 'D2S_ERR_CONFIG'],
-  ['a key of another user', () => tlsOf(own.certFile, shut(file('key', textOf(own.keyFile)))), 'tls.keyFile', 'EACCES'],
   ['a key of another certificate', () => tlsOf(own.certFile, other.keyFile), 'tls.keyFile', 'D2S_ERR_CONFIG'],
   ['a missing authority', () => tlsOf(own.certFile, own.keyFile, at('none')), 'tls.clientCaFile', 'ENOENT'],
 ];
@@ -124,13 +121,6 @@ describe('a start with unusable monitoring credentials', () => {
     expect(body).toContain('d2_sidecar_files_unusable_total{section="monitor.auth"} 1\n');
     expect(body).toContain('d2_sidecar_files_replaced_total{section="monitor.auth"} 1\n');
   });
-
-  it('uses a certificate of the monitoring port as soon as it can be read', async () => {
-    const running = await start(tlsOf(own.certFile, at('key')));
-    expect((await get(running.monitor, METRICS, true)).status).toBe(503);
-    file('key', textOf(own.keyFile));
-    await expect.poll(async () => (await get(running.monitor, METRICS, true)).status, WAIT).toBe(200);
-  });
 });
 
 const jolokia = (more: string) => `jvm: { interval: 1s, http: { kind: jolokia, ${more} } }`;
@@ -150,11 +140,6 @@ const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, w
     [() => `state: { file: ${shutFolder('state')} }`, /"code":"D2S_ERR_STATE_FILE".*EACCES/],
     [() => otlp(`endpoint: 'https://127.0.0.1:1', headersFile: ${NONE}, caFile: ${NONE}`), /"D2S_ERR_OTLP".*name/],
     [() => jolokia(`url: 'http://h:1/', username: a, passwordFile: ${NONE}`), /cannot be read \(ENOENT\); create it/],
-  ],
-  'a missing authority, and a missing folder': [
-    [() => jolokia(`url: 'https://127.0.0.1:1/', caFile: ${NONE}`), /this.name|ENOENT/],
-    [() => `state: { file: ${NONE}, interval: 200ms }`, /"D2S_ERR_STATE_FILE".*does not exist/],
-    [() => '', /"D2S_ERR_STATE_FILE".*"ENOENT"[\s\S]*\nd2_sidecar_state_save_failures_total [1-9]/],
   ],
 };
 

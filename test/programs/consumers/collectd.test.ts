@@ -102,24 +102,18 @@ describe.runIf(isAvailable('collectd', isInstalled()))('a real collectd', () => 
       'd2_jvm/gauge-classes_loaded': SENT.classesLoaded,
     };
     await expect.poll(() => valuesOf(Object.keys(sent)), WAIT).toEqual(sent);
-  });
-
-  it('collects durations in seconds', () => {
+    // Durations are in seconds.
     for (const series of ['response_time-rpc_p99', 'response_time-timers-rpc.E.Demo.Slow-p99']) {
       const seconds = collectd.values.get(`curl_json-d2/${series}`);
       expect(seconds, series).toBeGreaterThan((SENT.slowMs - 2) / 1_000);
       expect(seconds, series).toBeLessThan(10);
     }
-    expect(collectd.values.get('curl_json-d2/response_time-rpc_p50')).toBeGreaterThan(0);
   });
 
-  it('sees counters grow, and new names appear', async () => {
+  it('sees counters grow, and new names appear, and logs no complaint', async () => {
     await sidecar.call('rpc/E.Demo/New');
     const now = { 'd2/derive-rpc_calls': SENT.rpcCalls + 1, 'd2/derive-timers-rpc.E.Demo.New-count': 1 };
     await expect.poll(() => valuesOf(Object.keys(now)), WAIT).toEqual(now);
-  });
-
-  it('logs no complaint', () => {
     // A slow machine is not the sidecar's fault.
     const usual = /plugin_load|Initialization complete|above its read interval/;
     expect(collectd.log.filter((line) => !usual.test(line))).toEqual([]);

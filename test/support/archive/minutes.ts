@@ -11,27 +11,16 @@ export interface Called {
 
 export const NO_SQLITE = process.getBuiltinModule?.('node:sqlite') === undefined;
 
-export function createMinute(
-  time: number,
-  rpc: readonly Called[],
-  { sba = [], sessions = 3 }: { sba?: readonly Called[]; sessions?: number } = {},
-): EndedMinute {
+export function createMinute(time: number, rpc: readonly Called[], { sessions = 3 } = {}): EndedMinute {
   const ended = rpc.reduce((sum, { ns, errors = 0 }) => sum + ns.length + errors, 0);
   const point = {
     ...{ seq: 1, epochMs: (time + 60) * 1_000, seconds: 60, aborted: 0, unanswered: 0, holds: 1, values: 7, sessions },
     ...{ heapUsed: 1e9, heapAfterGc: null, gcPauseMs: 2, busyThreads: 3, cores: 0.5 },
     times: { ended, durationS: ended, clientWaitS: 0 },
   } as unknown as HistoryPoint;
-  const kinds = { rpc: createRows(rpc), sba: createRows(sba), object: createRows([]) };
-  return {
-    application: 'smartWeb',
-    time,
-    epochMs: (time + 60) * 1_000,
-    seconds: 60,
-    kinds,
-    points: [point],
-    created: 1,
-  };
+  const kinds = { rpc: createRows(rpc), sba: createRows([]), object: createRows([]) };
+  const times = { time, epochMs: (time + 60) * 1_000, seconds: 60 };
+  return { application: 'smartWeb', ...times, kinds, points: [point], created: 1 };
 }
 
 function createRows(calls: readonly Called[]): NameRows {

@@ -60,42 +60,26 @@ it.skipIf(NO_SQLITE || !playsAll)('90 days of a large plant', { timeout: 1_800_0
     ten: Array.from({ length: VARIANTS }, () => minuteOf(600)),
     hour: Array.from({ length: VARIANTS }, () => minuteOf(3_600)),
   };
-  const writes: number[] = [];
   for (let time = END - 90 * DAY_S; time < END; ) {
     const age = END - time - 7_200;
     const length = age > 14 * DAY_S ? 'hour' : age > 2 * DAY_S ? 'ten' : 'minute';
     const minute = random.pick(variants[length]);
-    const beganMs = performance.now();
     store.write([{ ...minute, time, epochMs: (time + 60) * 1_000 }], []);
-    if (length === 'minute') writes.push(performance.now() - beganMs);
     time += { hour: 3_600, ten: 600, minute: 60 }[length];
   }
-  writes.sort((a, b) => a - b);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   const ofAll = "SELECT sum(length(buckets)) AS bytes FROM steps JOIN series ON series.id = series WHERE name = ''";
   // Rows of all calls together are there once, however many names there are.
   const once = Number(database.prepare(ofAll).get()?.bytes);
   const bytes = TENTH * (statSync(file).size - once) + once;
-  const figures: Record<string, number> = {
-    bytes,
-    writeMedianMs: writes[writes.length >> 1] ?? 0,
-    writeMostMs: writes.at(-1) ?? 0,
-  };
   for (const days of [1 / 24, 1 / 4, 1, 2, 7, 14, 30, 90]) {
     for (const name of ['rpc', 'rpc.E.Event3.Method', 'rpc.E.Event493.Method']) {
       const beganMs = performance.now();
-      const rows = store.read('smartWeb', name, { from: END - days * DAY_S, to: END, now: END })?.values.length ?? 0;
-      figures[`${name} ${days} d: ${rows / 7} rows, ms`] = performance.now() - beganMs;
+      const values = store.read('smartWeb', name, { from: END - days * DAY_S, to: END, now: END })?.values;
       expect(performance.now() - beganMs).toBeLessThan(MAX_QUERY_MS);
+      expect(values?.length).toBeGreaterThan(0);
     }
   }
-  const beganMs = performance.now();
-  store.summarize(END - 7 * DAY_S, END);
-  figures.summaryMs = performance.now() - beganMs;
-  const perStep = database
-    .prepare('SELECT step, count(*) AS rows, avg(length(buckets)) AS blob FROM steps GROUP BY 1')
-    .all();
-  console.log(figures, perStep);
   expect(bytes).toBeLessThan(MAX_BYTES);
   database.close();
 });

@@ -1,9 +1,9 @@
 /** The history on disk, without the thread: what is written is what is read, whatever the clock does. */
-import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openArchiveFile } from '../../../src/archive/archive-file.ts';
-import { type Database, describeSqlError, isDamage, openDatabase } from '../../../src/archive/sqlite.ts';
+import { type Database, isDamage, openDatabase } from '../../../src/archive/sqlite.ts';
 import { Store } from '../../../src/archive/store.ts';
 import { type Called, createMinute, NO_SQLITE } from '../../support/archive/minutes.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
@@ -138,15 +138,6 @@ describe.skipIf(NO_SQLITE)('the history on disk', () => {
     expect(store.begin(START + 7_200)).toEqual({ marks: [], minutes: [] });
   });
 
-  it.each([[[createMinute(START, [])]], [[]]])(
-    'ends no mark after the start of the next process, with minutes %#',
-    (minutes) => {
-      const { store } = created();
-      store.write(minutes, [{ epochMs: (START + 10) * 1_000, kind: 'verdict', text: 'lost' }]);
-      expect(store.begin(START + 15).marks).toMatchObject([{ endEpochMs: (START + 15) * 1_000 }]);
-    },
-  );
-
   it('summarizes a time against the one before', () => {
     const { store } = created();
     for (let hour = 0; hour < 14 * 24; hour += 1) {
@@ -210,8 +201,6 @@ describe.skipIf(NO_SQLITE)('the history on disk', () => {
   });
 });
 
-const cutBy = (bytes: number) => (file: string) => truncateSync(file, readFileSync(file).length - bytes);
-
 describe.skipIf(NO_SQLITE)('a file', () => {
   function written() {
     const { store, database, file } = created();
@@ -225,11 +214,9 @@ describe.skipIf(NO_SQLITE)('a file', () => {
 
   it.each<[string, (file: string) => void, string | undefined]>([
     ['that is whole is opened', () => undefined, undefined],
-    ['without its last page is set aside', cutBy(8_192), 'damaged'],
-    ['with a part of its last page is set aside', cutBy(100), 'damaged'],
+    ['without its last page is set aside', (file) => truncateSync(file, statSync(file).size - 8_192), 'damaged'],
     ['that is no database is set aside', (file) => writeFileSync(file, 'x'.repeat(9_000)), 'damaged'],
     ['of a newer version is set aside', (file) => execute(file, 'PRAGMA user_version = 99'), 'newer'],
-    ['of an older version is set aside', (file) => execute(file, 'PRAGMA user_version = 0'), 'older'],
   ])('%s', (_, change, reason) => {
     const file = written();
     change(file);
@@ -261,13 +248,8 @@ describe.skipIf(NO_SQLITE)('a file', () => {
     const { database } = openArchiveFile(file);
     onTestFinished(() => database.close());
     const store = new Store(database, { keepS: DAY_S, maxBytes: 1e9 });
-    let failure: unknown;
-    try {
-      store.write([createMinute(START, [{ name: 'E.Name1', ns: [1] }])], []);
-    } catch (error) {
-      failure = error;
-    }
-    expect([isDamage(failure), describeSqlError(failure)]).toEqual([true, 'database disk image is malformed']);
+    const write = () => store.write([createMinute(START, [{ name: 'E.Name1', ns: [1] }])], []);
+    expect(write).toThrow(expect.toSatisfy((error: unknown) => isDamage(error)));
   });
 });
 

@@ -91,23 +91,17 @@ const TABLE: readonly (readonly [path: string, Statuses])[] = [
   [`${BASE}/metrics/d2/rpc?session=none`, [401, 401, 403, 404]],
   [`${BASE}/metrics/d2/rpc?pretty=true&session=`, [401, 401, 403, 400]],
   [`${BASE}/metrics/d2/rpc?sessio%6e=${SESSION_ID}`, ALL],
-  [`${BASE}/d2/sessions/`, ALL],
   [`${BASE}/d2/%73essions`, ALL],
   [`${BASE}/metrics/d2/rpc/E.Demo.None`, NOT_THERE],
   [`${BASE}/metrics/d2/rpc/%zz`, MALFORMED],
   ['/other/api/rest/v0/admin/metrics/d2', NOT_THERE],
   ['/nowhere', NOT_THERE],
-  ['/livez/nowhere', NOT_THERE],
   ['/page/nowhere.js', [404, 404, 404, 404]],
   ['/page/../live', NOT_THERE],
-  ['/page', NOT_THERE],
-  ['/live?since=0', NUMBERS],
-  ['/live?since=x', MALFORMED],
   [`/live?session=${SESSION_ID}`, ALL],
   ['/live/other/rpc', NOT_THERE],
   ['/live/other/sessions', [401, 401, 403, 404]],
   ['/live/smartWeb/%73essions/', ALL],
-  ['/live/smartWeb', NOT_THERE],
 ];
 
 const folder = new Folder();
@@ -325,10 +319,8 @@ it.each([
   ['an absolute target of ours', `GET http://plant.example:9280${path} HTTP/1.1\r\nHost: evil.example\r\n`, 200],
   ['two hosts', `GET ${path} HTTP/1.1\r\n${HOST}Host: evil.example\r\n`, 400],
   ['a host with a space', `GET ${path} HTTP/1.1\r\nHost: a b\r\n`, 400],
-  ['an empty host', `GET ${path} HTTP/1.1\r\nHost:\r\n`, 400],
   ['no host in HTTP/1.0', `GET ${path} HTTP/1.0\r\n`, 200],
   ['an expectation', `GET ${path} HTTP/1.1\r\n${HOST}Expect: the-impossible\r\n`, 200],
-  ['an expectation of content', `GET ${path} HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n`, 200],
   ['a wish to upgrade', `GET ${path} HTTP/1.1\r\n${HOST}Connection: upgrade\r\nUpgrade: websocket\r\n`, 200],
   ['a small content', `GET ${path} HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\n{}`, 200],
   ['a content of more than 1 KiB', `GET ${path} HTTP/1.1\r\n${HOST}Content-Length: 1025\r\n`, 413],
@@ -337,9 +329,7 @@ it.each([
   ['bytes that are no request', '\x16\x03\x01 not http\r\n', 400],
   ['CONNECT', `CONNECT localhost:1 HTTP/1.1\r\n${HOST}`, 405],
   ['a method that Node.js does not know', `FOO ${path} HTTP/1.1\r\n${HOST}`, 405],
-  ['a method in lower case', `get ${path} HTTP/1.1\r\n${HOST}`, 405],
   ['a method that is no token', `G(T ${path} HTTP/1.1\r\n${HOST}`, 400],
-  ['another protocol', `FOO ${path} RTSP/1.0\r\n${HOST}`, 400],
 ])('the requested host %s', async (_what, head, status) => {
   const text = await exchange(open.port, `${head}\r\n`, '\r\n\r\n');
   expect(text.slice(0, 12)).toBe(`HTTP/1.1 ${status}`);

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadState } from '../../../src/state/restore-state.ts';
@@ -75,19 +75,14 @@ const deep = (bracket: string) => bracket.repeat(1e6);
 
 const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is cut', 'torn', () => whole.subarray(0, whole.length - 100)],
-  ['is empty', 'torn', () => Buffer.alloc(0)],
-  ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
   ['is a gzip of something else', 'foreign', () => gzipSync('{"name":"d2000"}\n')],
-  ['is a gzip of nothing', 'foreign', () => gzipSync('')],
   ['inflates to more than a record may have', 'foreign', () => gzipSync(Buffer.alloc(33 * 1024 ** 2, 'x'))],
   ['has an older layout', 'older', () => changed('"layout":5', '"layout":4')],
   ['has a newer layout', 'newer', () => changed('"layout":5', '"layout":6')],
   ['has no layout', 'unreadable', () => changed('"layout":5', '"layout":"five"')],
   ['has a count below zero', 'unreadable', () => withValue({ requests: -1 })],
-  ['has a text in place of a number', 'unreadable', () => withValue({ atNs: 'x' })],
   ['has a line that is no JSON', 'unreadable', () => changed('"record":"session"', '"record":session')],
   ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '"sba"')],
-  ['has a session without an id', 'unreadable', () => withValue({ id: undefined })],
   ['has very deep lists', 'unreadable', () => changed('"tokens":[', `"tokens":[${deep('[')}${deep(']')},`)],
 ];
 
@@ -119,24 +114,9 @@ describe('a start with a file that', () => {
     expect((await folder.start()).keeper.restored).toBe('foreign');
   });
 
-  it('is a folder leaves it where it is', async () => {
-    const there = `${folder.path}/folder`;
-    mkdirSync(there);
-    const life = await folder.start(undefined, {}, there);
-    expect(life.keeper.restored).toBe('unreadable');
-    expect(existsSync(there)).toBe(true);
-    expect(life.log.map(([level]) => level)).toEqual(['warn', 'warn']);
-  });
-
   it('has fewer applications than the configuration restores it', async () => {
     const life = await folder.start(undefined, { applications: ['smartWeb', 'other'] });
     expect(life.keeper.restored).toBe('restored');
     expect(life.traffic.counts()).toMatchObject({ rpc: 1 });
-  });
-
-  it('is missing logs nothing', async () => {
-    const life = await folder.start(undefined, {}, `${folder.path}/none`);
-    expect(life.keeper.restored).toBe('absent');
-    expect(life.log).toEqual([]);
   });
 });

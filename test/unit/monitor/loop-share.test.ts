@@ -66,17 +66,6 @@ it('LoopShare shares one turn among all work, in order', () => {
   expect(notes.join('')).toBe(['a', 'b', 'c', 'a', 'b', 'c'].map((name) => name.repeat(10)).join(''));
 });
 
-it('LoopShare gives the rest of a turn to the next', () => {
-  const notes: string[] = [];
-  loop.enter(4, 'a', notes);
-  loop.enter(20, 'b', notes);
-  expect(loop.turn()).toBe(10 * STEP_NS);
-  expect(notes.join('')).toBe('aaaabbbbbb');
-  loop.turn();
-  loop.turn();
-  expect(loop.isIdle, 'when nothing is left').toBe(true);
-});
-
 it('LoopShare calls work once that entered twice, and not at all after it left', () => {
   let calls = 0;
   const work = (): void => {
@@ -91,18 +80,4 @@ it('LoopShare calls work once that entered twice, and not at all after it left',
   loop.turn();
   expect(calls).toBe(1);
   expect(loop.isIdle).toBe(true);
-});
-
-it('LoopShare uses the next turn of the event loop by default', async () => {
-  const order: string[] = [];
-  await new Promise<void>((resolve) => {
-    new LoopShare(new ManualClock()).enter(() => {
-      order.push('work');
-      resolve();
-    });
-    queueMicrotask(() => order.push('microtask'));
-    process.nextTick(() => order.push('tick'));
-  });
-  expect(order).toHaveLength(3);
-  expect(order.at(-1)).toBe('work');
 });

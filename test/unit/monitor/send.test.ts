@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -38,22 +37,6 @@ it('SlicedAnswer sends all pieces in order, as UTF-8, in chunks of about 32 KB',
   expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(MAX_CHUNK);
   expect(chunks.slice(0, -1).every((chunk) => chunk.length >= 32 * 1024)).toBe(true);
   expect(chunks.length).toBe(4);
-});
-
-it.each([[[]], [['']], [['only']]])('SlicedAnswer sends a short answer whole: %j', async (pieces) => {
-  expect((await chunksOf(answerOf(pieces))).join('')).toBe(pieces.join(''));
-});
-
-it('SlicedAnswer takes no piece before it is read, and none in that turn', async () => {
-  const source = new Source();
-  const answer = answerOf(source);
-  await turnOfTheLoop();
-  expect(source.taken).toBe(0);
-  answer.resume();
-  expect(source.taken).toBe(0);
-  await once(answer, 'data');
-  expect(source.taken).toBeGreaterThan(0);
-  answer.destroy();
 });
 
 it('SlicedAnswer writes at most two chunks for a reader that does not read', async () => {

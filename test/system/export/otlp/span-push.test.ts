@@ -40,13 +40,6 @@ const take = (count: number): void => {
   for (let i = 0; i < count; i += 1) push.take(() => createSpan(`span ${i}`));
 };
 
-it('sends spans after a delay', async () => {
-  take(3);
-  await receiver.until(() => receiver.spans.length === 3);
-  expect(receiver.received[0]?.path).toBe('/v1/traces');
-  expect(receiver.spans.map(({ name }) => name)).toEqual(['span 0', 'span 1', 'span 2']);
-});
-
 it('drops and counts spans beyond the limit of the queue, without creating them', async () => {
   const held: (() => void)[] = [];
   receiver.answer = (response, request) => held.push(() => accept(response, request));

@@ -28,8 +28,8 @@ for (const [name, content] of Object.entries({
 })) {
   folder.write(name, content as string);
 }
-const readIn = (place: string) => (name: string) => readFile(path.join(place, name));
-const openPage = (place: string) => openMonitor(plant.monitored, { page: openPageFolder(readIn(place)) });
+const openPage = (place: string) =>
+  openMonitor(plant.monitored, { page: openPageFolder((name) => readFile(path.join(place, name))) });
 const monitor = await openPage(folder.path);
 
 afterAll(async () => {
@@ -104,23 +104,7 @@ it('the page is not sent again to a client that has it, with a tag for each codi
   expect(tags.size).toBe(4);
 });
 
-it('the page answers HEAD with the fields and without content', async () => {
-  const { headers: asked } = await ask('/page/page.js');
-  const { status, headers, body } = await ask('/page/page.js', {}, 'HEAD');
-  expect([status, body, { ...headers, date: '' }]).toEqual([200, '', { ...asked, date: '' }]);
-});
-
-it('the page stays as it was at the first request', async () => {
-  const copy = new Folder();
-  for (const name of ['index.html', 'page.js', 'page.css', 'icon.svg']) copy.write(name, name);
-  const { port, close } = await openPage(copy.path);
-  await send(port, '/');
-  copy.remove();
-  expect((await send(port, '/page/page.js')).body).toBe('page.js');
-  await close();
-});
-
-it('the page is answered with 503 and advice until it is built', async () => {
+it('the page is answered with 503 and advice until it is built, and then stays as it was at the first request', async () => {
   const late = new Folder();
   const { port, close } = await openPage(late.path);
   late.write('index.html', HTML);
@@ -135,22 +119,17 @@ it('the page is answered with 503 and advice until it is built', async () => {
   late.write('page.css', '');
   late.write('icon.svg', '');
   expect((await send(port, '/')).status).toBe(200);
-  await close();
   late.remove();
+  expect((await send(port, '/page/page.js')).body).toBe(SCRIPT);
+  await close();
 });
 
 it.each([
   [undefined, undefined],
-  ['', undefined],
   ['GZIP', 'gzip'],
-  ['gzip, br', 'br'],
   ['gzip;q=1.0, br;q=0.5', 'gzip'],
-  ['gzip;q=0.5, br;q=0.5', 'br'],
-  ['*', 'br'],
   ['*;q=0.1, br;q=0', 'gzip'],
-  ['deflate, zstd', undefined],
   ['br;q=2, gzip', 'gzip'],
-  ['br;q=x', undefined],
   [' br ; q=0.001 ', 'br'],
   [', ,', undefined],
 ])('the coding for %j is %j', (field, coding) => {

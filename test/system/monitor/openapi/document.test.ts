@@ -1,11 +1,11 @@
 import diagnostics from 'node:diagnostics_channel';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
-import { complaintsAbout, type Named, type Reference } from '../../../support/monitor/answers/answer-check.ts';
-import { RecordedAnswers } from '../../../support/monitor/answers/recorded-answers.ts';
+import type { Named, Reference } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
 import { startStand } from '../../../support/wire/stand.ts';
 
@@ -119,17 +119,8 @@ it('the OpenAPI document has only examples that fit their schemas, and uses each
   expect([...used].sort()).toEqual(Object.keys(document.components.examples).sort());
 });
 
-it('an answer that differs from the document is found, as it is in each test', async () => {
-  const recorded = new RecordedAnswers(process.env.D2S_ANSWERS_FOLDER ?? '');
-  recorded.takeNew();
-  await send(stand.monitorPort, '/livez');
-  expect(recorded.takeNew()).toMatchObject([{ method: 'GET', target: '/livez', isWhole: true }]);
-  const answer = { method: 'GET', target: '/livez', isWhole: true, applications: ['smartWeb'] };
-  const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-more: 1\r\n\r\n';
-  const complaints = complaintsAbout({ ...answer, head, content: Buffer.from('{"status":"ok","more":1}') }).join();
-  for (const found of ['without the field x-frame-options', 'with the field x-more', 'additional properties']) {
-    expect(complaints).toContain(found);
-  }
-  const undescribed = { ...answer, head: 'HTTP/1.1 418 Teapot\r\n\r\n', content: Buffer.from('') };
-  expect(complaintsAbout(undescribed)).toEqual(['GET /livez: status 418 is not described']);
+// The schema is compiled for each document, which takes seconds on a busy machine.
+it('the OpenAPI document is valid OpenAPI 3.1, by the schema of OpenAPI itself', { timeout: 60_000 }, async () => {
+  for (const applications of [['smartWeb', 'a/b', ''], []])
+    expect(await new Validator().validate({ ...parsed({ applications }) })).toEqual({ valid: true });
 });

@@ -7,7 +7,7 @@ import { openAccessLogging } from '../../../../src/export/access-log/access-logg
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
-import { BASE, CANCELLED, FAILED, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { CANCELLED, FAILED, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 
 const at = useFolder();
@@ -25,23 +25,12 @@ async function started(change: Partial<Config['accessLog']> = {}) {
   return { traffic, logging, config, lines };
 }
 
-it('the access log has a line for each call, with the time of its end, and none for other requests', async () => {
-  const { traffic, lines } = await started();
-  const epochMs = traffic.clock.epochMs();
-  traffic.send({ line: RPC, user: 'anna' }, { afterMs: 1_500 });
-  traffic.send({ line: 'GET /smartWeb/index.html' });
-  traffic.send({ line: `GET ${BASE}/d2/object/M.Level` });
-  expect(await lines()).toMatchObject([
-    { time: new Date(epochMs + 1_500).toISOString(), kind: 'rpc', duration: 1.5, user: 'anna', requestBytes: 0 },
-    { kind: 'object', name: 'M.Level', user: null },
-  ]);
-});
-
-it('the access log has other requests with accessLog.others, without their paths', async () => {
+it('the access log has other requests with accessLog.others, without their paths, and with the time of their end', async () => {
   const { traffic, lines } = await started({ others: true });
-  traffic.send({ line: 'GET /smartWeb/s3cr3t?x=s3cr3t' });
+  const time = new Date(traffic.clock.epochMs() + 1_500).toISOString();
+  traffic.send({ line: 'GET /smartWeb/s3cr3t?x=s3cr3t' }, { afterMs: 1_500 });
   const found = await lines();
-  expect(found).toMatchObject([{ kind: 'other', name: null, method: 'GET', status: 200 }]);
+  expect(found).toMatchObject([{ time, duration: 1.5, kind: 'other', name: null, method: 'GET', status: 200 }]);
   expect(JSON.stringify(found)).not.toContain('s3cr3t');
 });
 
@@ -103,24 +92,18 @@ it('a line of the access log has everything that is known about a call', () => {
   });
 });
 
-it('a line of the access log has null for unknown values, and always all fields', () => {
+it('a line of the access log has null for unknown values, all fields, and without accessLog.users neither user nor address', () => {
   const all = Object.keys(fieldsOf({}));
   const fields = fieldsOf({
     ...{ kind: 'other', name: '', application: undefined, status: 0, outcome: 'failed', session: undefined },
     ...{ errorCode: 'D2S_ERR_UPSTREAM_REFUSED', requestBytes: undefined, responseBytes: undefined },
   });
   expect(Object.keys(fields)).toEqual(all);
+  expect(JSON.stringify(fieldsOf({}, false))).not.toMatch(/user|anna|remoteAddress|10\.0\.0\.7/);
   expect(fields).toMatchObject({
     ...{ kind: 'other', name: null, application: null, status: null, session: null, user: null, verified: null },
     ...{ error: 'D2S_ERR_UPSTREAM_REFUSED', requestBytes: null, trace: null },
   });
-});
-
-it('a line of the access log has neither user nor address without accessLog.users', () => {
-  const fields = fieldsOf({}, false);
-  expect(Object.keys(fields)).not.toContain('user');
-  expect(Object.keys(fields)).not.toContain('remoteAddress');
-  expect(JSON.stringify(fields)).not.toMatch(/anna|10\.0\.0\.7/);
 });
 
 const SESSION = { id: 'x', userName: 'anna', isVerified: false };
@@ -134,15 +117,11 @@ it.each<Row>([
   ['512 characters of a longer name', { name: 'n'.repeat(100_000) }, { name: `${'n'.repeat(512)}…` }],
   ['only standard methods', { method: 's3cr3t' }, { method: '(other)' }],
   ['no method of a Comet message', { method: undefined, isComet: true }, { method: null, over: 'comet' }],
-  ...['s3cr3t', '00-s3cr3t-1-01', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', ''].map(
-    (traceparent): Row => [`no trace of ${traceparent}`, { traceparent }, { trace: null }],
-  ),
+  ['no trace of what is no traceparent', { traceparent: '00-s3cr3t-1-01' }, { trace: null }],
 ])('a line of the access log shows %s, in one line of JSON', (_, change, fields) => {
   expect(fieldsOf(change)).toMatchObject(fields);
 });
 
-it('a line of the access log shows durations to the microsecond, also very short and long ones', () => {
-  const durationOf = (durationNs: number) => fieldsOf({ beganNs: 5, endedNs: 5 + durationNs }).duration;
-  expect([0, 100, 1_000, 3.6e12].map(durationOf)).toEqual([0, 0, 0.000001, 3_600]);
+it('a line of the access log shows durations to the microsecond', () => {
   expect(formatAccessLine(endedCall({ beganNs: 0, endedNs: 1_000 }), TIME, true)).toContain('"duration":0.000001,');
 });

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createTable } from '../../../../src/base/metric-description.ts';
 import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { SlowEntry } from '../../../../src/measure/record/running-calls.ts';
-import { ManualClock } from '../../../support/clock.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { DOWN, NotingChannel, openAlerts, playChanges } from '../../../support/export/alerts/stand.ts';
 import { HUNG, minute } from '../../../support/measure/verdict-evidence.ts';
@@ -45,16 +43,6 @@ it('a message at the beginning, and one at the end, with the same id', async () 
   });
 });
 
-it('an end is not before its beginning, also if the clock is set back', async () => {
-  const clock = new ManualClock();
-  const { channel, pass } = await openAlerts({ clock });
-  await pass(5, FAILING);
-  clock.setBackS(7_200);
-  await pass(60);
-  const [begins, ends] = channel.got;
-  expect(ends).toMatchObject({ event: 'ends', since: begins?.since, until: begins?.since });
-});
-
 it('begins within 10 s of the code, and ends within 20 s after it', async () => {
   const { channel, pass } = await openAlerts();
   await pass(4, FAILING);
@@ -62,16 +50,6 @@ it('begins within 10 s of the code, and ends within 20 s after it', async () => 
   // 10 s in which the verdict keeps its code, and at most 20 s more.
   await pass(10 + 19);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
-});
-
-it('says nothing of draining, of quiet, of what lasts a moment, and nothing ends while the sidecar drains', async () => {
-  const { channel, pass } = await openAlerts();
-  await pass(30, minute({ ok: 0 }));
-  await pass(1, { hung: HUNG });
-  // The verdict keeps it for 10 s, then it has another one.
-  await pass(30, FAILING);
-  await pass(120, { isLeaving: true, lifecycleState: 'draining' });
-  expect(channel.events).toEqual(['begins hung-calls', 'begins calls-fail', 'ends hung-calls']);
 });
 
 it('flicker is one episode', async () => {
@@ -128,7 +106,6 @@ it('each message once and in order, although the receiver is down for an hour', 
 
 it.each([
   ['the receiver refused the connection (ECONNREFUSED)', 'ECONNREFUSED'],
-  ['the receiver answered 503', '503'],
   ['the mail server refused the login: are they right? (SMTP 535)', '535'],
   ['no answer within 10 s', 'timeout'],
   ['The file /etc/d2-sidecar/key (alerts.webhook.secretFile) cannot be read', 'other'],
@@ -140,16 +117,6 @@ it.each([
   channel.failure = new SendError(text);
   await pass(5, FAILING);
   expect(samples()).toEqual([{ labels: ['webhook', reason], value: 1 }]);
-});
-
-it('the first retry comes within 5 s', async () => {
-  const { channel, pass } = await openAlerts();
-  channel.failure = DOWN;
-  await pass(3, FAILING);
-  expect(channel.tries).toBe(1);
-  channel.failure = undefined;
-  await pass(2, FAILING);
-  expect(channel.events).toEqual(['begins calls-fail']);
 });
 
 it('a message that the receiver refuses does not hold up the next one', async () => {
@@ -216,7 +183,7 @@ async function openWithFile() {
   return { first, channel: parts.channel, restart: () => openAlerts({ ...parts, clock: first.clock }) };
 }
 
-it.each([0, 1, 2, 3, 5, 9, 13, 30, 60, 90])('each message once, with a restart after %i s', async (restartAfterS) => {
+it.each([0, 3, 13, 60, 90])('each message once, with a restart after %i s', async (restartAfterS) => {
   const { first, channel, restart } = await openWithFile();
   const at = (second: number) => (second < 45 ? [FAILING] : second < 100 ? [LATE] : []);
   let { pass } = first;
@@ -259,12 +226,4 @@ it('few failing calls after a restart are the same finding, and one that is over
   const third = await restart();
   await third.pass(17);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
-});
-
-it('a file of another program is no reason not to start', async () => {
-  const file = inFolder('state.alerts');
-  writeFileSync(file, '{"file":"something else"}');
-  const { channel, pass } = await openAlerts({ file });
-  await pass(5, FAILING);
-  expect(channel.events).toEqual(['begins calls-fail']);
 });

@@ -70,10 +70,8 @@ it('errors; and it is over after five minutes with too few calls', async () => {
 
 it.each([
   [{ mail: { to: ['a@b.example'] } }, 'alerts.mail.smtp: missing, required with alerts.mail.to'],
-  [{ mail: { smtp: 'smtp://mail.example.org' } }, 'alerts.mail.from: missing'],
   [{ webhook: { secretFile: '/etc/x' } }, 'alerts.webhook.url: missing, required with alerts.webhook.secretFile'],
   [{ rules: [{ name: 'E.*', p95: '1s' }] }, 'alerts.rules: nobody gets these messages'],
-  [{ rules: [{ name: 'E.*' }], webhook: { url: 'http://a/' } }, 'alerts.rules: got neither p95 nor errors for "E.*"'],
 ])('%j is refused', (alerts, line) => {
   expect(
     findConflicts(configSchema.parse({ upstream: { url: 'http://a:1/b' }, alerts })).map((one) => one.line),
@@ -83,15 +81,11 @@ it.each([
 it.each([
   ['smtp://mail.example.org', { host: 'mail.example.org', port: 25, isTls: false }],
   ['smtps://[::1]', { host: '::1', port: 465, isTls: true }],
-  ['smtp://10.0.0.1:587/', { host: '10.0.0.1', port: 587, isTls: false }],
 ])('%s is a mail server', (smtp, server) => {
   expect(alertsConfig({ mail: { smtp } }).mail.smtp).toBe(smtp);
   expect(parseMailServer(smtp)).toEqual(server);
 });
 
-it.each(['smtp://user:pw@mail', 'http://mail', 'smtp://mail:0', 'smtp://a..b', 'mail.example.org'])(
-  '%s is no mail server',
-  (smtp) => {
-    expect(() => alertsConfig({ mail: { smtp } })).toThrow();
-  },
-);
+it.each(['smtp://user:pw@mail', 'http://mail', 'smtp://mail:0'])('%s is no mail server', (smtp) => {
+  expect(() => alertsConfig({ mail: { smtp } })).toThrow();
+});

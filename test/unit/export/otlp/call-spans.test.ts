@@ -58,7 +58,6 @@ it.each([
   [{ status: 404 }, 0, undefined],
   [{ status: 500 }, 2, '500'],
   [{ status: 0, outcome: 'failed', errorCode: 'D2S_ERR_UPSTREAM_REFUSED' }, 2, 'D2S_ERR_UPSTREAM_REFUSED'],
-  [{ status: 0, outcome: 'aborted' }, 0, undefined],
 ] as const)('a span says whether the call failed, and why: %o', (call, code, type) => {
   const { status, attributes } = spanOf(call);
   expect(status.code).toBe(code);
@@ -66,34 +65,9 @@ it.each([
   expect('http.response.status_code' in attributes).toBe(call.status > 0);
 });
 
-it('a span of a Bayeux message has no attributes of HTTP', () => {
-  const { attributes } = spanOf({ isComet: true, method: undefined, status: 500 });
-  expect(Object.keys(attributes).filter((key) => key.startsWith('http.'))).toEqual([]);
-  expect(attributes).toMatchObject({ 'd2.call.transport': 'comet', 'error.type': '500' });
-});
-
 it('a span has short, well-formed names', () => {
   expect(spanOf({ name: 'x'.repeat(300) }).name).toBe(`rpc ${'x'.repeat(256)}`);
   expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
-});
-
-it('the traceparent with which a sampled call goes on is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
-  const made: ReadableSpan[] = [];
-  const observer = new CallSpans({ ...PARTS, sampleRatio: 0, take: (create) => made.push(create()) });
-  const traceparent = `00-${TRACE}-${PARENT}-03`;
-  const ownTraceparent = observer.traceparentFor(traceparent);
-  observer.callEnded({ ...CALL, traceparent, ownTraceparent });
-  expect(ownTraceparent).toBe(`00-${TRACE}-${made[0]?.spanContext().spanId}-03`);
-  expect(made[0]?.parentSpanContext?.spanId).toBe(PARENT);
-});
-
-it('the traceparent with which a call goes on begins a trace where the client sent none, if it is drawn; with slowerThan, only the end tells whether there is a span', () => {
-  const ownOf = (traceparent: string | undefined, options: Partial<CallSpansParts> = {}) =>
-    new CallSpans({ ...PARTS, ...options }).traceparentFor(traceparent);
-  expect(ownOf(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
-  expect(ownOf(undefined, { sampleRatio: 0 })).toBeUndefined();
-  expect(ownOf(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
-  expect(ownOf(`00-${TRACE}-${PARENT}-01`, { slowerThanMs: 1 })).toBeUndefined();
 });
 
 it('sampling without a traceparent takes the configured share, each in its own trace', () => {
@@ -120,12 +94,9 @@ it('sampling with a traceparent follows its flag, whatever the share', () => {
 });
 
 it.each([
-  'nonsense',
   `00-${TRACE}-${PARENT}-01-more`,
   `ff-${TRACE}-${PARENT}-01`,
   `00-${'0'.repeat(32)}-${PARENT}-01`,
-  `00-${TRACE}-${'0'.repeat(16)}-01`,
-  `00-${TRACE.toUpperCase()}-${PARENT}-01`,
   `01-${TRACE}-${PARENT}-01-${'x'.repeat(300)}`,
 ])('a traceparent that cannot be read is as none: %s', (traceparent) => {
   expect(spansOf([{ ...CALL, traceparent }], { sampleRatio: 0 })).toHaveLength(0);

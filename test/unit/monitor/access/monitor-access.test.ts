@@ -1,4 +1,3 @@
-import { chmodSync } from 'node:fs';
 import { beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../../src/base/errors.ts';
 import { AccessClosed, MonitorAccess } from '../../../../src/monitor/access/monitor-access.ts';
@@ -53,47 +52,6 @@ it('files of users and tokens are reported once, at the second check, while they
   folder.write('tokens', SECOND.line);
   await access.poll();
   expect(await kindOf(access, SECOND.token)).toBe('known');
-});
-
-const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
-
-it.each([
-  ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
-  ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
-  ['have an invalid line', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
-  ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
-])('files that %s at the start let nobody in, told once without a secret', async (_what, name, code, reason) => {
-  folder.write('open', FIRST.line, 0o644);
-  chmodSync(`${folder.path}/open`, 0o644);
-  folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
-  folder.write('empty', '');
-  const access = await open(files(`${folder.path}/${name}`));
-  for (let look = 0; look < 4; look += 1) await access.poll();
-  const details = { code, reason: expect.stringContaining(folder.path) };
-  expect(recording.logged).toMatchObject([{ level: 'error', details }]);
-  expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
-  expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
-  expect(detailOf(access)).toMatch(/^monitor\.auth/);
-  expect(JSON.stringify([recording.logged, detailOf(access)])).not.toContain('s3cr3t');
-  expect(detailOf(access)).not.toContain(folder.path);
-});
-
-it('files of users and tokens that are unusable at the start are used as soon as they are valid, and until then the answer has the newest reason', async () => {
-  const file = `${folder.path}/tokens`;
-  const access = await open(files(file));
-  expect(await kindOf(access, FIRST.token)).toBe('closed');
-  folder.write('tokens', 's3cr3t');
-  await access.poll();
-  expect(detailOf(access)).toContain('(D2S_ERR_CONFIG)');
-  folder.write('tokens', FIRST.line);
-  await access.poll();
-  expect([await kindOf(access, FIRST.token), await kindOf(access, 'no')]).toEqual(['known', 'wrong']);
-  expect(recording.logged.at(-1)?.message).toMatch(/^files of users and tokens can be used now: /);
-  expect(access.numbers).toEqual({ replaced: 1, unusable: 1 });
-  // From then on they are files like any others: the old ones hold.
-  folder.write('tokens', 's3cr3t');
-  await access.poll();
-  expect(await kindOf(access, FIRST.token)).toBe('known');
 });
 
 it('files of users and tokens that are unusable at the start do not matter after a reload that names others, or none', async () => {

@@ -5,7 +5,6 @@ import { basic } from '../../../support/monitor/access/access-files.ts';
 it.each([
   ['Basic', basic('ann', 'a:b c'), { kind: 'password', name: 'ann', password: 'a:b c' }],
   ['Basic in another letter case', basic('ann', 'x').replace('Basic', 'bAsIc  '), { name: 'ann', password: 'x' }],
-  ['an empty name and password', basic('', ''), { name: '', password: '' }],
   ['Bearer', 'Bearer d2s_abc', { kind: 'token', token: 'd2s_abc' }],
   ['bearer', 'bearer   abc ', { kind: 'token', token: 'abc' }],
 ])('the Authorization field is read with %s', (_what, field, expected) => {
