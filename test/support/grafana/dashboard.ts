@@ -17,17 +17,10 @@ export function readDashboardFile(name: DashboardName = 'd2-sidecar', root = ROO
   return JSON.parse(readFileSync(path.join(root, `config/grafana/${name}.json`), 'utf8'));
 }
 
-export interface DashboardQuery {
-  readonly name: string;
-  readonly expr: string;
-  readonly isInstant: boolean;
-}
+const DURATIONS = { classic: 'seconds_bucket', native: 'seconds' } as const;
 
-/** The values of the dashboard's variable `durations`. */
-export const DURATIONS = { classic: 'seconds_bucket', native: 'seconds' } as const;
-
-/** With `durations` set. */
-export function queriesOf({ panels }: Dashboard, form: keyof typeof DURATIONS = 'classic'): readonly DashboardQuery[] {
+/** With the dashboard's variable `durations` set. */
+export function queriesOf({ panels }: Dashboard, form: keyof typeof DURATIONS = 'classic') {
   return panels.flatMap((panel) =>
     panel.type === 'row'
       ? []

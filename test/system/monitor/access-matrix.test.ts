@@ -230,12 +230,6 @@ describe('the access matrix', () => {
     expect((await ask('/live', { authorization: ANN })).body).toContain(SEGMENT);
   });
 
-  it('shows in /live since when the JVM is read, and from which source', async () => {
-    const since = '1970-01-01T00:00:00.000Z';
-    const jvm = { state: 'available', source: 'hsperfdata', since, reason: null, heapMax: 40 };
-    expect(JSON.parse((await ask('/live', { authorization: BOB })).body)).toMatchObject({ jvm });
-  });
-
   it('is open to everybody where no access is configured', async () => {
     for (const [path, statuses] of TABLE) {
       for (const [, , authorization] of CREDENTIALS) {

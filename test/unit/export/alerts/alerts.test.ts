@@ -212,18 +212,3 @@ it('what waits, the silence and the limit outlive a restart, also one by a crash
   await second.pass(100);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
 });
-
-it('few failing calls after a restart are the same finding, and one that is over is told within 20 s', async () => {
-  const { first, channel, restart } = await openWithFile();
-  await first.pass(20, FAILING);
-  await first.alerts.stop();
-  const second = await restart();
-  // Too few to judge by.
-  await second.pass(14, minute({ ok: 0, errors: 2 }));
-  await second.pass(20, FAILING);
-  expect(channel.events).toEqual(['begins calls-fail']);
-  await second.alerts.stop();
-  const third = await restart();
-  await third.pass(17);
-  expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
-});
