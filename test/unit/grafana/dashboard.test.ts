@@ -60,16 +60,3 @@ it('the dashboard of a fleet filters by job everywhere, and reads recordings tha
     expect(substituted(expr, { job: '', __range: '' })).not.toContain('$');
   }
 });
-
-it('the dashboard of a fleet links to dashboards and variables that exist', () => {
-  const site = readDashboard();
-  const variables = site.templating.list.map(({ name }) => name);
-  const text = JSON.stringify(readDashboardFile('fleet'));
-  const links = [...text.matchAll(/"url":"\/d\/([\w-]+)\?([^"]*)"/g)];
-  expect(links.length).toBeGreaterThan(5);
-  for (const [, uid, query = ''] of links) {
-    expect(uid).toBe(site.uid);
-    const set = [...query.matchAll(/var-(\w+)=/g)].map(([, name]) => name);
-    expect(variables).toEqual(expect.arrayContaining(set));
-  }
-});

@@ -4,8 +4,6 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { SlicedAnswer } from '../../../src/monitor/send.ts';
 
-const MAX_CHUNK = 33_000;
-
 async function chunksOf(answer: SlicedAnswer): Promise<string[]> {
   const chunks: string[] = [];
   for await (const chunk of answer) chunks.push((chunk as Buffer).toString('utf8'));
@@ -29,15 +27,6 @@ class Source implements Iterable<string> {
 }
 
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-it('SlicedAnswer sends all pieces in order, as UTF-8, in chunks of about 32 KB', async () => {
-  const pieces = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? '' : `piece ${i} – ä😀;`));
-  const chunks = await chunksOf(answerOf(pieces));
-  expect(chunks.join('')).toBe(pieces.join(''));
-  expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(MAX_CHUNK);
-  expect(chunks.slice(0, -1).every((chunk) => chunk.length >= 32 * 1024)).toBe(true);
-  expect(chunks.length).toBe(4);
-});
 
 it('SlicedAnswer writes at most two chunks for a reader that does not read', async () => {
   const source = new Source();

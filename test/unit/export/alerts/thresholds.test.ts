@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseMailServer } from '../../../../src/config/alerts-schema.ts';
 import { configSchema, findConflicts } from '../../../../src/config/schema.ts';
-import { bucketOf, FINE_PER_OCTAVE, SparseBuckets } from '../../../../src/metrics/sparse-buckets.ts';
+import { createMinute } from '../../../support/archive/minutes.ts';
 import { alertsConfig, openAlerts } from '../../../support/export/alerts/stand.ts';
 
 interface Calls {
@@ -9,24 +9,12 @@ interface Calls {
   readonly errors?: number;
 }
 
-const NONE = { names: [], ends: [], cells: new Float64Array() };
-
 /** A minute of RPCs of smartWeb, by name. */
-function minuteOf(byName: Readonly<Record<string, Calls>>) {
-  const names = Object.keys(byName);
-  const rows = Object.values(byName).map(({ ms, errors = 0 }) => {
-    const buckets = new SparseBuckets();
-    for (const one of ms) buckets.count(bucketOf(one * 1_000, FINE_PER_OCTAVE));
-    return [ms.length, 0, errors, 0, Math.max(0, ...ms) * 1e6, ...buckets.save()];
-  });
-  let end = 0;
-  const ends = rows.map((row) => {
-    end += row.length;
-    return end;
-  });
-  const rpc = { names, ends, cells: Float64Array.from(rows.flat()) };
-  return { application: 'smartWeb', kinds: { rpc, sba: NONE, object: NONE } } as never;
-}
+const minuteOf = (byName: Readonly<Record<string, Calls>>) =>
+  createMinute(
+    0,
+    Object.entries(byName).map(([name, { ms, errors = 0 }]) => ({ name, errors, ns: ms.map((each) => each * 1e6) })),
+  );
 
 const times = (count: number, ms: number) => ({ ms: Array.from({ length: count }, () => ms) });
 const RULES = [{ name: 'E.Boiler.*', p95: '500ms', errors: 0.1 }];

@@ -65,16 +65,6 @@ it('a report has the statistics as Dropwizard JSON, and the metrics of bounded l
   expect(metrics.d2_sidecar_loop_delay_seconds?.[0]).toMatchObject({ sum: 0 });
 });
 
-it('a report has the last warnings and errors of the log, and says why there is no reading of the JVM', async () => {
-  const state = { kind: 'unavailable', reason: 'No JVM "x" was found.', sinceEpochMs: 0 } as const;
-  const plant = await createPlant({ jvm: { state } });
-  const { jvm } = await reportOf({ monitored: plant.monitored });
-  expect(jvm).toMatchObject({ state: 'unavailable', reason: state.reason, since: '1970-01-01T00:00:00.000Z' });
-  const log = new LogRing();
-  log.add('{"level":"warn","msg":"careful"}\n');
-  expect((await reportOf({ log })).log).toEqual({ forgotten: 0, lines: [{ level: 'warn', msg: 'careful' }] });
-});
-
 it('a report names users and addresses only on request', async () => {
   const plant = await plantWith([SESSION]);
   const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
