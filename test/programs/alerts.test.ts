@@ -78,12 +78,8 @@ describe('a webhook', () => {
     await vi.waitUntil(() => receiver.received.length === 1, { timeout: 10_000 });
     const [begins] = receiver.received as [Received];
     expect(begins.atMs - firstTryMs).toBeLessThan(5_000);
-    expect(begins.message).toMatchObject({
-      event: 'begins',
-      subject: 'server',
-      code: 'upstream-unreachable',
-      until: null,
-    });
+    const code = 'upstream-unreachable';
+    expect(begins.message).toMatchObject({ event: 'begins', subject: 'server', code, until: null });
     expect(begins.signature).toBe(`sha256=${createHmac('sha256', SECRET).update(begins.body).digest('hex')}`);
 
     await first.stop();
@@ -138,12 +134,8 @@ describe('a webhook', () => {
     const receiver = await startReceiver();
     const check = (alerts: object) => {
       const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
-      const config = {
-        upstream: { url: `http://127.0.0.1:${application.port}/smartWeb` },
-        jvm: { source: 'none' },
-        alerts,
-      };
-      writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+      const upstream = { url: `http://127.0.0.1:${application.port}/smartWeb` };
+      writeFileSync(file, JSON.stringify({ upstream, jvm: { source: 'none' }, alerts }), { mode: 0o600 });
       return runSidecar(['check', '--connect', '--config', file]);
     };
     const good = await check({ webhook: { url: receiver.url } });

@@ -163,12 +163,4 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
       [SENT.testInOut, 0, duration],
     ]);
   });
-
-  it('has a unique id in Zabbix’ format for everything', () => {
-    const ids = shipped('zabbix/d2-sidecar.yaml').match(/(?<=uuid: )\S+/g) ?? [];
-    expect(ids.length).toBeGreaterThan(template.items.length);
-    expect(new Set(ids).size).toBe(ids.length);
-    // UUID version 4 without dashes.
-    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
-  });
 });

@@ -15,7 +15,6 @@ import { createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
 import { createWork, longestTurn } from '../../support/monitor/work.ts';
-import { send } from '../../support/net.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const RPCS = 2_000;
@@ -174,14 +173,6 @@ describe('the longest turn', LONG, () => {
     });
     expect(work.clock.ns - before).toBeGreaterThan((2 * paths.length + 1) * 10e6);
     expect(longestNs).toBeLessThan(2e6);
-  });
-
-  it('is zero for HEAD', async () => {
-    const before = work.clock.ns;
-    for (const path of paths) {
-      expect(await send(busy.port, path, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
-    }
-    expect(work.clock.ns).toBe(before);
   });
 });
 

@@ -247,13 +247,6 @@ describe('a file that cannot be written', () => {
     expect(counts).toMatchObject({ written: 1, lost: 4 });
   });
 
-  it('continues in the middle of a line if it is reopened and has not been moved away', async () => {
-    const { file, counts, reader } = await createHalfRead();
-    file.reopen();
-    await vi.waitFor(async () => expect(toNumbers(await reader.read())).toEqual(upTo(5)));
-    expect(counts).toMatchObject({ written: 5, lost: 0, failures: 0 });
-  });
-
   it('begins with a whole line for the next reader of a FIFO if the first one left in the middle of a line', async () => {
     const { counts, failed, fifo, reader } = await createHalfRead();
     await reader.close();

@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/base/clock.ts';
 import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/call-spans.ts';
 import { createReceiver } from '../../../../src/export/otlp/receiver.ts';
 import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
-import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
+import { accept, OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createLineLogger, otlpConfig } from './stand.ts';
 
 let receiver: OtlpReceiver;
@@ -60,15 +60,4 @@ it('drops and counts spans beyond the limit of the queue, without creating them'
   await push.processor.shutdown();
   expect(push.waiting).toBe(0);
   expect(numbers.items).toEqual({ accepted: MAX_WAITING_SPANS, rejected: 0, lost: 0, dropped: 11 });
-});
-
-it('loses what a receiver refuses, and continues', async () => {
-  receiver.answer = status(400);
-  take(2);
-  await push.processor.forceFlush().catch(() => undefined);
-  receiver.answer = acceptBut(1, 'no');
-  take(3);
-  await push.processor.forceFlush();
-  expect(numbers.items).toEqual({ accepted: 2, rejected: 1, lost: 2, dropped: 0 });
-  expect(push.waiting).toBe(0);
 });

@@ -2,24 +2,11 @@
 import net from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Columns, type ItemDetails, parseRows } from '../../../../src/page/live-data.ts';
+import { type Columns, type ItemDetails, type Live, parseRows } from '../../../../src/page/live-data.ts';
 import { until } from '../../../support/comet/until.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { restCall, send, startApplication, toUnusedPort } from '../../../support/net.ts';
 import { OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
-
-interface Live extends Readonly<Record<string, unknown>> {
-  readonly startTime: string;
-  readonly upstream: { readonly state: string; readonly since: string | null; readonly reason: string | null };
-  readonly marks: readonly { readonly t: number; readonly kind: string; readonly text: string }[];
-  readonly applications: readonly {
-    readonly minute: object;
-    readonly history: { readonly points: Point[] };
-  }[];
-}
-
-type Calls = Readonly<Record<string, number | null>>;
-type Point = Readonly<Record<string, unknown> & { seq: number; t: number; rpc: Calls; sba: Calls }>;
 
 /** By how much a counter rose. */
 const NONE = { sinceStart: 0, inMinute: 0 };
