@@ -52,6 +52,16 @@ it('begins within 10 s of the code, and ends within 20 s after it', async () => 
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
 });
 
+it('says nothing of draining, of quiet, of what lasts a moment, and nothing ends while the sidecar drains', async () => {
+  const { channel, pass } = await openAlerts();
+  await pass(30, minute({ ok: 0 }));
+  await pass(1, { hung: HUNG });
+  // The verdict keeps it for 10 s, then it has another one.
+  await pass(30, FAILING);
+  await pass(120, { isLeaving: true, lifecycleState: 'draining' });
+  expect(channel.events).toEqual(['begins hung-calls', 'begins calls-fail', 'ends hung-calls']);
+});
+
 it('flicker is one episode', async () => {
   const { channel, pass } = await openAlerts();
   for (let turn = 0; turn < 20; turn += 1) {

@@ -162,6 +162,20 @@ it('a flood of wrong passwords from many addresses delays a right password by tw
   expect(held.counts).toMatchObject({ unchecked: 540 - 65 + 1, limited: 540 - 65 + 1 });
 });
 
+it('a flood of wrong passwords from many addresses waits for the passwords of an address that had a right one, and evicts none of them', async () => {
+  const { begun, ask, flood, endAll } = holdVerifications();
+  const right = ask('annannann', HERE);
+  await endAll();
+  await right;
+  const strangers = flood(100, 1);
+  const preferred = Promise.all(Array.from({ length: 30 }, (_, index) => ask(`slip${index}`, HERE)));
+  await endAll();
+  expect(begun.slice(2, 32)).toEqual(Array.from({ length: 30 }, (_, index) => `slip${29 - index}`));
+  expect(new Set((await preferred).map(({ kind }) => kind))).toEqual(new Set(['wrong']));
+  const verified = (await Promise.all(strangers)).filter(({ kind }) => kind === 'wrong');
+  expect(verified).toHaveLength(1 + 64 - 30);
+});
+
 it('a password is verified after one whose verification failed', async () => {
   const failing = new AccessControl(list, clock, (password, expected) =>
     password === 'x' ? Promise.reject(new Error('out of memory')) : isPassword(password, expected),

@@ -109,3 +109,9 @@ it('the ring of log lines keeps warnings and errors only, the last 200 of them i
   expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
   expect(ring.dropped).toBe(255);
 });
+
+it('the ring of log lines cuts a long line so that it stays JSON', () => {
+  const ring = new LogRing();
+  ring.add(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
+  expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
+});
