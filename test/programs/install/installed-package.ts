@@ -1,20 +1,16 @@
 /** The npm package as its user gets it: packed from a copy of the sources, installed far from the project's node_modules. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Defer, temporaryFolder } from '../../support/deferred.ts';
 import { copyProject } from '../../support/install/project-copy.ts';
-import { collect, plainEnv, type Ran, run, succeed } from '../../support/install/run.ts';
+import { plainEnv, type Ran, run, succeed } from '../../support/install/run.ts';
 import { exitOf, type LogLine, listeningLine, stopProcess } from '../../support/sidecar-process.ts';
 
 const NPM = ['--no-audit', '--no-fund', '--no-update-notifier'];
 
-interface RunOptions {
-  /** `npx d2-sidecar` or the linked program. Default: the link. */
-  readonly by?: 'link' | 'npx';
-  readonly env?: Readonly<Record<string, string>>;
-}
+/** `npx d2-sidecar` or the linked program. */
+type By = 'link' | 'npx';
 
 export class InstalledPackage {
   readonly folder: string;
@@ -58,40 +54,25 @@ export class InstalledPackage {
     return readFileSync(path.join(this.place, file), 'utf8');
   }
 
-  run(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<Ran> {
+  run(args: readonly string[], by: By = 'link'): Promise<Ran> {
     const [program, words] = this.#words(by, args);
-    return run(program, words, { cwd: this.user, env: { TMPDIR: this.user, ...env } });
+    return run(program, words, { cwd: this.user, env: { TMPDIR: this.user } });
   }
 
   /** Resolves once it listens. */
-  async start(args: readonly string[], options: RunOptions = {}) {
-    const { child, ended } = this.#spawn(args, options);
-    const logs: LogLine[] = [];
-    const { listen, monitor } = await listeningLine(child, logs, ended);
-    const stop = () => stopProcess(child, ended, 'SIGTERM');
-    return { logs, ended, stop, listen: String(listen), monitor: String(monitor) };
-  }
-
-  /** Runs a command until it has printed `pattern`, and ends it by SIGTERM. Returns its exit code. */
-  async runUntil(args: readonly string[], pattern: RegExp, options: RunOptions): Promise<number> {
-    const { child, ended } = this.#spawn(args, options);
-    const stdout = collect(child.stdout);
-    while (!pattern.test(stdout())) await once(child.stdout!, 'data');
-    child.kill('SIGTERM');
-    return await ended;
-  }
-
-  #spawn(args: readonly string[], { by = 'link', env = {} }: RunOptions) {
+  async start(args: readonly string[], by: By = 'link') {
     const [program, words] = this.#words(by, args);
-    const own = { TMPDIR: this.user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env };
+    const own = { TMPDIR: this.user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0' };
     const options = { cwd: this.user, env: { ...plainEnv(), ...own } };
     const child: ChildProcess = spawn(program, words, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = exitOf(child);
     this.#defer(() => stopProcess(child, ended, 'SIGKILL'));
-    return { child, ended };
+    const logs: LogLine[] = [];
+    const { listen, monitor } = await listeningLine(child, logs, ended);
+    return { logs, ended, listen: String(listen), monitor: String(monitor) };
   }
 
-  #words(by: 'link' | 'npx', args: readonly string[]): [string, readonly string[]] {
+  #words(by: By, args: readonly string[]): [string, readonly string[]] {
     if (by === 'npx') return ['npx', ['--offline', '--no-install', 'd2-sidecar', ...args]];
     return [path.join(this.user, 'node_modules/.bin/d2-sidecar'), args];
   }

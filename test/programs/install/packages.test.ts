@@ -74,12 +74,10 @@ describe('the systemd unit', () => {
     expect(code).toBe(0);
   });
 
-  it('does not restart with an invalid configuration', () => {
-    expect(readFileSync(UNIT, 'utf8')).toMatch(/^RestartPreventExitStatus=64$/m);
-  });
-
-  it('allows writing the access log where docs/access-log.md has it', () => {
-    const [, name = ''] = /^LogsDirectory=(.+)$/m.exec(readFileSync(UNIT, 'utf8')) ?? [];
+  it('does not restart with an invalid configuration, and allows the access log where docs/access-log.md has it', () => {
+    const unit = readFileSync(UNIT, 'utf8');
+    expect(unit).toMatch(/^RestartPreventExitStatus=64$/m);
+    const [, name = ''] = /^LogsDirectory=(.+)$/m.exec(unit) ?? [];
     const guide = readFileSync(path.join(ROOT, 'docs/access-log.md'), 'utf8');
     const files = [...guide.matchAll(/\/var\/log\/[\w/.-]+\.log/g)].map(([file]) => path.dirname(file));
     expect(new Set(files)).toEqual(new Set([`/var/log/${name}`]));
@@ -97,16 +95,6 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
     const unpack = `rpm2cpio '${rpm}' | cpio --extract --make-directories --preserve-modification-time --quiet`;
     await succeed('bash', ['-o', 'pipefail', '-c', unpack], fromRpm);
   }, SLOW_MS);
-
-  it('are reproducible to the byte, with another umask and another temporary folder', async () => {
-    const other = path.join(folder, 'temporary');
-    mkdirSync(other);
-    const line = `umask 077; TMPDIR='${other}' exec '${process.execPath}' ${toWords('other', '0.0.1-rc.1').join(' ')}`;
-    const { stdout } = await succeed('bash', ['-c', line], copy);
-    const again = stdout.trim().split('\n');
-    expect(namesOf(stdout)).toEqual([deb, rpm].map((file) => path.basename(file)));
-    expect(again.map((file, i) => readFileSync(file).equals(readFileSync([deb, rpm][i] ?? '')))).toEqual([true, true]);
-  });
 
   it('have the same files, units, configuration and scripts', async () => {
     const listOf = (root: string) => listTree(root).filter(({ kind }: { kind: string }) => kind !== 'folder');
@@ -143,7 +131,6 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
     ['a malformed version', ['--version', 'v1'], {}, 1, /^packages: v1: not a version\n$/],
-    ['an unknown format', ['--only', 'msi'], {}, 64, /^packages: expected: FOLDER --executable FILE/],
     ['an address that injects a field', [], { DEBEMAIL: 'a@b.example>\nEssential: yes' }, 1, /DEBEMAIL: expected no </],
   ])('are not made of %s', async (_what, words, env, code, message) => {
     const args = ['scripts/packages.mjs', folder, '--executable', standIn, ...words];
@@ -185,13 +172,10 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
       // So that an upgrade has to choose between the new file and the edited one.
       appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
       const newer = await make('newer', '0.0.1', executable);
-      const needed = [
-        'ld-linux-x86-64.so.2',
-        ...['atomic.so.1', 'c.so.6', 'dl.so.2', 'gcc_s.so.1', 'm.so.6'].map((name) => `lib${name}`),
-      ];
       const requires = await linesOf('rpm', '--query', '--requires', '--package', older[1] ?? '');
-      const libraries = requires.map((line) => /^(?:lib|ld)[\w.+-]+\.so\.\d/.exec(line)?.[0]).filter(Boolean);
-      expect([...new Set(libraries)].sort()).toEqual([...needed, 'libpthread.so.0', 'libstdc++.so.6'].sort());
+      const libraries = requires.map((line) => /^(?:lib|ld)([\w.+-]+\.so)\.\d/.exec(line)?.[1]).filter(Boolean);
+      const needed = '-linux-x86-64.so atomic.so c.so dl.so gcc_s.so m.so pthread.so stdc++.so'.split(' ');
+      expect([...new Set(libraries)].sort()).toEqual(needed);
       expect(requires.filter((line) => /nodejs/.test(line))).toEqual([]);
       for (const [i, format] of FORMATS.entries()) {
         const place = path.join(folder, `machine-${format}`);
@@ -200,7 +184,7 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
         const script = path.join(import.meta.dirname, 'packages.sh');
         const words = [script, format, older[i] ?? '', newer[i] ?? '', place, base];
         const { code, stdout, stderr } = await run('unshare', [...namespaces, 'bash', ...words]);
-        expect(stderr).toBe('');
+        expect([code, stderr]).toEqual([0, '']);
         expect(stdout.split('\n')).toEqual([
           expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
           'ok: the units are valid',
@@ -214,7 +198,6 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
           'ok: purged, with nothing left',
           '',
         ]);
-        expect(code).toBe(0);
       }
     },
   );

@@ -10,14 +10,8 @@ const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
 
 type Strings<Names extends string> = Readonly<Record<Names, string>>;
 
-interface LockedPackage extends Strings<'version' | 'integrity'>, Partial<Strings<'license'>> {
-  readonly dev?: boolean;
-  readonly dependencies?: Strings<string>;
-  readonly peerDependencies?: Strings<string>;
-}
-
 interface Component extends Strings<'bom-ref' | 'name' | 'version' | 'purl'> {
-  readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+  readonly hashes: readonly { readonly content: string }[];
   readonly licenses: readonly { readonly license?: { readonly id: string }; readonly expression?: string }[];
 }
 
@@ -33,73 +27,62 @@ const folder = temporaryFolder(deferTo(afterAll));
 const readJson = <Shape>(file: string) => JSON.parse(readFileSync(file, 'utf8')) as Shape;
 
 describe('the SBOM of this project', () => {
-  let sbom: Sbom;
-  let licences: string;
+  const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
+  const { version, dependencies } = JSON.parse(read('package.json'));
+  const { packages } = JSON.parse(read('package-lock.json'));
   /** By name and version, as the SBOM names them. */
-  let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
+  const locked = new Map(
+    Object.entries<Record<string, unknown>>(packages).map(([place, entry]) => {
+      const name = place.replace(/^.*node_modules\//, '');
+      return [`${name}@${entry.version}`, { ...entry, name } as Record<string, unknown>];
+    }),
+  );
+  let sbom: Sbom;
   beforeAll(() => {
     expect(run(ROOT, path.join(folder, 'made/here'))).toMatchObject({ status: 0, stderr: '' });
     sbom = readJson<Sbom>(path.join(folder, 'made/here/sbom.cdx.json'));
-    licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
-    const lock = readJson<{ packages: Record<string, LockedPackage> }>(path.join(ROOT, 'package-lock.json'));
-    const entries = Object.entries(lock.packages).filter(([place]) => place !== '');
-    const named = entries.map(([place, entry]) => ({ ...entry, name: place.replace(/^.*node_modules\//, '') }));
-    locked = new Map(named.map((entry) => [`${entry.name}@${entry.version}`, entry]));
   });
 
-  it('is CycloneDX, and describes the project with all of its dependencies', () => {
-    const { version, dependencies } = readJson<{ version: string; dependencies: object }>(
-      path.join(ROOT, 'package.json'),
-    );
+  it('is CycloneDX, with version, hash, licence and its text of each package, as package-lock.json has them', () => {
+    const licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
     expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
     expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
-    expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
-  });
-
-  it('agrees with npm ls --omit=dev and npm audit --omit=dev, except for the few lines that the bundler adds', () => {
-    const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
-    expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
-  });
-
-  it('has version, hash and licence of each package, as package-lock.json has them', () => {
     for (const component of sbom.components) {
-      const { name, version, integrity, license } = locked.get(component['bom-ref']) ?? {};
+      const wanted = locked.get(component['bom-ref']) ?? {};
       const { purl, hashes, licenses } = component;
       expect({
         ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
         integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
         license: licenses.map(({ license: one, expression }) => one?.id ?? expression),
-      }).toEqual({ name, version, purl: `pkg:npm/${name}@${version}`, integrity: [integrity], license: [license] });
+      }).toEqual({
+        ...{ name: wanted.name, version: wanted.version, purl: `pkg:npm/${wanted.name}@${wanted.version}` },
+        ...{ integrity: [wanted.integrity], license: [wanted.license] },
+      });
+      expect(licences).toContain(`\n${wanted.name} ${wanted.version}: ${wanted.license}\n`);
+      expect(licences).toContain(`\n${'='.repeat(80)}\n${wanted.name} ${wanted.version}\n\n`);
     }
-    expect(sbom.components.length).toBeGreaterThan(20);
+    expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+    expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
+    // As npm ls and npm audit with --omit=dev, except for the few lines that the bundler adds.
+    const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
+    expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
   });
 
   it('says which package needs which, and has no unneeded package', () => {
-    const refs = new Map(sbom.components.map((component) => [component['bom-ref'], component]));
-    expect(refs.size).toBe(sbom.components.length);
+    const refs = new Map(sbom.components.map((component) => [component['bom-ref'], component.name]));
     const [root, ...edges] = sbom.dependencies;
     expect(edges.map(({ ref }) => ref)).toEqual([...refs.keys()]);
-    const known = new Set(sbom.components.map(({ name }) => name));
+    const known = new Set(refs.values());
     for (const { ref, dependsOn } of edges) {
-      const { dependencies, peerDependencies } = locked.get(ref) ?? {};
-      const needed = dependsOn.map((one) => refs.get(one)?.name ?? one);
-      const stated = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => known.has(name));
+      const { dependencies: own, peerDependencies } = locked.get(ref) ?? {};
+      const needed = dependsOn.map((one) => refs.get(one) ?? one);
+      const stated = Object.keys({ ...Object(own), ...Object(peerDependencies) }).filter((name) => known.has(name));
       expect([ref, needed.toSorted()]).toEqual([ref, stated.toSorted()]);
     }
     const used = new Set(sbom.dependencies.flatMap(({ dependsOn }) => dependsOn));
     expect([...refs.keys()].filter((ref) => !used.has(ref))).toEqual([]);
-    expect(root?.dependsOn.map((ref) => refs.get(ref)?.name)).toEqual(
-      expect.arrayContaining(['fastify', 'preact', 'uplot']),
-    );
-  });
-
-  it('comes with a list of the licences, with their texts', () => {
-    for (const component of sbom.components) {
-      const { name, version, license } = locked.get(component['bom-ref']) ?? {};
-      expect(licences).toContain(`\n${name} ${version}: ${license}\n`);
-      expect(licences).toContain(`\n${'='.repeat(80)}\n${name} ${version}\n\n`);
-    }
-    expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
+    const direct = root?.dependsOn.map((ref) => refs.get(ref));
+    expect(direct).toEqual(expect.arrayContaining(['fastify', 'preact', 'uplot']));
   });
 });
 
@@ -137,11 +120,8 @@ describe('the SBOM script, in a project with its own packages', () => {
   it.each([
     ['copyleft', 'GPL-3.0-only'],
     ['one of two that is copyleft', '(MIT OR LGPL-2.1-or-later)'],
-    ['an exception', 'Apache-2.0 WITH LLVM-exception'],
-    ['a licence of its own', 'SEE LICENSE IN LICENSE.md'],
     ['none', undefined],
     ['an old form', { type: 'MIT' }],
-    ['an empty one', ' '],
     ['copyleft of a package that another one needs', 'GPL-3.0-only', 'two'],
   ])('refuses %s, and writes nothing', (name, license, of = 'one') => {
     const root = project(name, { ...LICENSES, [of]: license });
@@ -159,10 +139,6 @@ describe('the SBOM script, in a project with its own packages', () => {
     expect(sbom.components.map(({ purl }) => purl)).toEqual(['pkg:npm/one@1.0.0', 'pkg:npm/two@1.0.0']);
     expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([['one@1.0.0'], ['two@1.0.0'], []]);
     expect(existsSync(path.join(root, 'dist'))).toBe(false);
-    // Reproducible to the byte.
-    expect(run(root, 'again')).toMatchObject({ status: 0 });
-    for (const name of ['sbom.cdx.json', 'licences.txt'])
-      expect(readFileSync(path.join(root, 'again', name))).toEqual(readFileSync(path.join(root, 'out', name)));
   });
 
   it('fails for a bundled package that is not in package-lock.json', () => {

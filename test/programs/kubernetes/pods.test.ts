@@ -43,14 +43,10 @@ interface Setting {
 
 const MINIMAL: Setting = { name: 'examples/minimal', user: 33, isMonitoringOpen: false };
 const WITH_TOMCAT: Setting = { name: 'examples/tomcat', user: 33, isMonitoringOpen: true };
-const settings: readonly Setting[] = [
-  MINIMAL,
-  WITH_TOMCAT,
-  {
-    ...{ name: 'gateway', user: 65532, isMonitoringOpen: false, env: UPSTREAM },
-    warnings: [expect.stringMatching(/^the application server now sees every client as loopback/)],
-  },
-];
+const GATEWAY: Setting = {
+  ...{ name: 'gateway', user: 65532, isMonitoringOpen: false, env: UPSTREAM },
+  warnings: [expect.stringMatching(/^the application server now sees every client as loopback/)],
+};
 
 const known = tokenLine('prometheus', 'metrics');
 const bearer = { authorization: `Bearer ${known.token}` };
@@ -58,35 +54,38 @@ const defer = deferTo(afterEach);
 let pod: Pod;
 
 describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
-  it.each(settings)('$name: runs without privileges, serves, drains and ends', async (setting) => {
-    const { sidecar, spec } = await open(setting);
-    const ids = Array(4).fill(setting.user).join('\t');
-    expect([sidecar.status('Uid'), sidecar.status('Gid')]).toEqual([ids, ids]);
-    expect(Number.parseInt(sidecar.status('CapEff') ?? '', 16)).toBe(0);
-    expect(troubles(sidecar)).toEqual(setting.warnings ?? []);
-    await expectOpenness(setting.isMonitoringOpen);
-    expect(await passes(sidecar, at(spec, 'livenessProbe'))).toBe(true);
-    expect(await passes(sidecar, at(spec, 'readinessProbe'))).toBe(true);
-    const args = Object(spec).args as readonly string[];
-    expect(await sidecar.exec(['d2-sidecar', 'check', ...args])).toMatchObject({ code: 0 });
+  it.each([MINIMAL, WITH_TOMCAT, GATEWAY])(
+    '$name: runs without privileges, serves, drains and ends',
+    async (setting) => {
+      const { sidecar, spec } = await open(setting);
+      const ids = Array(4).fill(setting.user).join('\t');
+      expect([sidecar.status('Uid'), sidecar.status('Gid')]).toEqual([ids, ids]);
+      expect(Number.parseInt(sidecar.status('CapEff') ?? '', 16)).toBe(0);
+      expect(troubles(sidecar)).toEqual(setting.warnings ?? []);
+      await expectOpenness(setting.isMonitoringOpen);
+      expect(await passes(sidecar, at(spec, 'livenessProbe'))).toBe(true);
+      expect(await passes(sidecar, at(spec, 'readinessProbe'))).toBe(true);
+      const args = Object(spec).args as readonly string[];
+      expect(await sidecar.exec(['d2-sidecar', 'check', ...args])).toMatchObject({ code: 0 });
 
-    await pod.ask('listen', { port: 8080 });
-    expect(await pod.get(`${SERVICE}/x`)).toMatchObject({ status: 200, body: 'answered GET /smartWeb/x' });
+      await pod.ask('listen', { port: 8080 });
+      expect(await pod.get(`${SERVICE}/x`)).toMatchObject({ status: 200, body: 'answered GET /smartWeb/x' });
 
-    const held = pod.get(`${SERVICE}/held`);
-    await until(async () => (await pod.ask('held')).count === 1, 'a call that is held');
-    const preStop = sidecar.exec(at(spec, 'lifecycle', 'preStop', 'exec', 'command') as readonly string[]);
-    await until(async () => !(await passes(sidecar, at(spec, 'readinessProbe'))), 'readiness to go');
-    expect(await passes(sidecar, at(spec, 'livenessProbe'))).toBe(true);
-    const late = await pod.get(`${SERVICE}/late`);
-    expect(late).toMatchObject({ status: 200, headers: { connection: expect.stringMatching(/\bclose$/) } });
-    await pod.ask('release');
-    expect(await held).toMatchObject({ status: 200, body: 'released' });
-    expect(await preStop).toMatchObject({ code: 0, stdout: expect.stringContaining('\ndrained\n') });
+      const held = pod.get(`${SERVICE}/held`);
+      await until(async () => (await pod.ask('held')).count === 1, 'a call that is held');
+      const preStop = sidecar.exec(at(spec, 'lifecycle', 'preStop', 'exec', 'command') as readonly string[]);
+      await until(async () => !(await passes(sidecar, at(spec, 'readinessProbe'))), 'readiness to go');
+      expect(await passes(sidecar, at(spec, 'livenessProbe'))).toBe(true);
+      const late = await pod.get(`${SERVICE}/late`);
+      expect(late).toMatchObject({ status: 200, headers: { connection: expect.stringMatching(/\bclose$/) } });
+      await pod.ask('release');
+      expect(await held).toMatchObject({ status: 200, body: 'released' });
+      expect(await preStop).toMatchObject({ code: 0, stdout: expect.stringContaining('\ndrained\n') });
 
-    sidecar.signal('SIGTERM');
-    expect(await sidecar.exited).toBe(0);
-  });
+      sidecar.signal('SIGTERM');
+      expect(await sidecar.exited).toBe(0);
+    },
+  );
 
   it('restarts after a crash despite its leftovers in /tmp', async () => {
     const { sidecar, spec } = await open(MINIMAL);
@@ -95,21 +94,6 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     await until(() => passes(again, at(spec, 'startupProbe')), 'its startup probe once more');
     expect(await passes(again, at(spec, 'readinessProbe'))).toBe(true);
     expect(troubles(again)).toEqual([]);
-  });
-
-  it('applies a changed ConfigMap on request, and refuses an invalid one', async () => {
-    const { sidecar, spec } = await open(MINIMAL);
-    const change = (limits: string) => {
-      const text = `upstream: { url: "http://127.0.0.1:8080/smartWeb" }\nlimits: ${limits}\n`;
-      project(pod.volumes.get('d2-sidecar-config') as string, { 'sidecar.yaml': text }, 0o644);
-      return sidecar.exec(['d2-sidecar', 'reload']);
-    };
-    expect(await change('{ connections: 7 }')).toMatchObject({ code: 0 });
-    const metrics = await pod.get('http://127.0.0.1:9280/metrics');
-    expect(metrics.body).toContain('d2_sidecar_config_reloads_total{result="applied"} 1');
-    const refused = await change('{ connection: 7 }');
-    expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining('limits.connection') });
-    expect(await passes(sidecar, at(spec, 'readinessProbe'))).toBe(true);
   });
 
   it.runIf(hasTomcat())('reads the counters of the JVM in the other container from the shared /tmp', async () => {
@@ -144,10 +128,10 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
   }, SLOW);
 
   /** Of the values in docs/kubernetes.md with Secrets, a claim and a variable. */
-  async function openChart(change: Readonly<Record<string, Json>> = {}): Promise<void> {
+  async function openChart(): Promise<void> {
     const fences = readDocument('docs/kubernetes.md').fences.filter(({ text }) => /^extraVolumes:/m.test(text));
     expect(fences).toHaveLength(1);
-    const manifests = renderer.render(path.join(FOLDER, 'chart'), { ...parse(fences[0]?.text ?? ''), ...change });
+    const manifests = renderer.render(path.join(FOLDER, 'chart'), parse(fences[0]?.text ?? ''));
     const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
     openPod(manifests, {
       'd2-gateway-tls': { 'tls.crt': textOf(pair.certFile), 'tls.key': textOf(pair.keyFile) },
@@ -179,11 +163,6 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
     expect((await start()).logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
     const metrics = await pod.get('http://127.0.0.1:9280/metrics', bearer);
     expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
-  });
-
-  it('cannot read the key for TLS without an fsGroup', async () => {
-    await openChart({ fsGroup: null });
-    expect(await (await pod.start('d2-sidecar', env)).exited).toBe(1);
   });
 });
 

@@ -3,11 +3,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { connect, createServer, type TLSSocket } from 'node:tls';
+import { connect, createServer } from 'node:tls';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { createTlsMaterial, readTlsFiles } from '../../../src/tls/tls-files.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -54,6 +56,15 @@ const ofPfx = (pfxFile: string, passphrase = passphraseFile) =>
 const ofKey = ({ certFile }: Pair, keyFile: string) =>
   ({ section: 'listen.tls', certFile, keyFile, passphraseFile, caKey: 'clientCaFile' }) as const;
 
+async function servedName(address: unknown): Promise<string> {
+  const { port } = address as AddressInfo;
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { subject } = new X509Certificate(socket.getPeerCertificate().raw);
+  socket.destroy();
+  return subject;
+}
+
 /** The key of a PEM text, in one form. */
 const keyOf = (text = '') => createPrivateKey(text).export({ type: 'pkcs8', format: 'pem' });
 
@@ -62,26 +73,18 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
   const inPem = (pair: Pair, name: string, options: readonly string[]) =>
     ofKey(pair, toEncrypted(pair, `${name}.key`, ...options));
 
-  it.each<[what: string, options: readonly string[], typeof inPfx | typeof inPem]>([
-    ['PKCS #12 with AES and PBKDF2', ['-iter', '3000'], inPfx],
-    [
-      'PKCS #12 with AES-128, and a checksum by SHA-512',
-      ['-keypbe', 'AES-128-CBC', '-certpbe', 'AES-192-CBC', '-macalg', 'sha512'],
-      inPfx,
-    ],
-    ['PKCS #12 with 3DES and RC2, as old Windows exports them', ['-legacy', '-iter', '3000'], inPfx],
-    [
-      'PKCS #12 with 3DES, and a key of more than one digest',
-      ['-keypbe', 'PBE-SHA1-3DES', '-certpbe', 'PBE-SHA1-3DES'],
-      inPfx,
-    ],
-    ['PEM with PBKDF2', ['-v2', 'aes-256-cbc', '-iter', '3000'], inPem],
-    ['PEM with PBKDF2 with SHA-1 and 3DES', ['-v2', 'des3', '-v2prf', 'hmacWithSHA1'], inPem],
-    ['PEM with scrypt', ['-scrypt'], inPem],
-    ['PEM with the derivation of PKCS #12', ['-v1', 'PBE-SHA1-3DES'], inPem],
+  it.each<[what: string, options: string, typeof inPfx | typeof inPem]>([
+    ['PKCS #12 with AES and PBKDF2', '-iter 3000', inPfx],
+    ['PKCS #12 with AES-128, a checksum by SHA-512', '-keypbe AES-128-CBC -certpbe AES-192-CBC -macalg sha512', inPfx],
+    ['PKCS #12 with 3DES and RC2, as old Windows exports them', '-legacy -iter 3000', inPfx],
+    ['PKCS #12 with 3DES, a key of more than one digest', '-keypbe PBE-SHA1-3DES -certpbe PBE-SHA1-3DES', inPfx],
+    ['PEM with PBKDF2', '-v2 aes-256-cbc -iter 3000', inPem],
+    ['PEM with PBKDF2 with SHA-1 and 3DES', '-v2 des3 -v2prf hmacWithSHA1', inPem],
+    ['PEM with scrypt', '-scrypt', inPem],
+    ['PEM with the derivation of PKCS #12', '-v1 PBE-SHA1-3DES', inPem],
   ])('in %s is read', async (what, options, write) => {
     for (const pair of [first, second]) {
-      const files = write(pair, what, options);
+      const files = write(pair, what, options.split(' '));
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect(new X509Certificate(texts.cert ?? '').subject).toBe(new X509Certificate(textOf(pair.certFile)).subject);
@@ -97,12 +100,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       'does not open without a passphrase',
     ],
     ['a file that is neither', () => folder.file('neither', 'text'), {}, 'is not a PKCS #12 file (.pfx, .p12)'],
-    [
-      'no key',
-      () => toPfx(first, 'keyless.pfx', '-nokeys'),
-      {},
-      'holds no private key, expected one: export it with its key',
-    ],
+    ['no key', () => toPfx(first, 'keyless.pfx', '-nokeys'), {}, 'holds no private key, expected one: export it with'],
   ])('in PKCS #12 with %s is refused with key and file', async (_what, file, more, why) => {
     const pfxFile = file();
     await expect(readTlsFiles({ ...ofPfx(pfxFile), ...more })).rejects.toThrow(`listen.tls.pfxFile: ${pfxFile} ${why}`);
@@ -110,15 +108,13 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
 
   it('in PKCS #12 with an authority trusts no client for that', async () => {
     const clients = folder.authority('authority of clients');
+    const pfxFile = toPfx(first, 'own.pfx', '-certfile', authority.certFile);
     const tls = {
-      ...{ certFile: undefined, keyFile: undefined, passphraseFile, clientCaFile: clients.certFile },
-      clientAuth: 'require',
-      pfxFile: toPfx(first, 'own.pfx', '-certfile', authority.certFile),
+      ...{ certFile: undefined, keyFile: undefined, pfxFile, passphraseFile },
+      ...{ clientCaFile: clients.certFile, clientAuth: 'require' },
     } as const;
-    const stand = await startStand({
-      onConnection: answering(OK),
-      config: ({ listen }) => ({ listen: { ...listen, tls } }),
-    });
+    const config = ({ listen }: Config) => ({ listen: { ...listen, tls } });
+    const stand = await startStand({ onConnection: answering(OK), config });
     onTestFinished(() => stand.close());
     const ask = (ca: Pair) =>
       get(stand.port, '/', { ca: authority, own: folder.signed(ca, { name: 'ann', usage: 'clientAuth' }) });
@@ -129,21 +125,13 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
   it('with a wrong passphrase is refused', async () => {
     const wrong = at('wrong');
     writeFileSync(wrong, 'another one\n', { mode: 0o600 });
-    const files = [
-      ofPfx(toPfx(first, 'refused.pfx')),
-      ofKey(first, toEncrypted(first, 'refused.key', '-v2', 'aes-256-cbc')),
-      ofKey(first, toEncrypted(first, 'refused-scrypt.key', '-scrypt')),
-    ];
-    for (const one of files)
+    for (const one of [inPfx(first, 'refused', []), inPem(first, 'refused', ['-scrypt'])])
       await expect(readTlsFiles({ ...one, passphraseFile: wrong })).rejects.toThrow('in passphraseFile');
   });
 
   it('that asks for too much work is refused at once, with the bound', async () => {
-    const costly = [
-      ofKey(first, toCostly(toEncrypted(first, 'costly.key', '-v2', 'aes-256-cbc', '-iter', '65537'))),
-      ofKey(first, toEncrypted(first, 'costly-scrypt.key', '-scrypt', '-scrypt_N', '16384', '-scrypt_p', '40')),
-    ];
-    for (const files of costly)
+    const pbkdf2 = ofKey(first, toCostly(toEncrypted(first, 'costly.key', '-v2', 'aes-256-cbc', '-iter', '65537')));
+    for (const files of [pbkdf2, inPem(first, 'scrypt', '-scrypt -scrypt_N 16384 -scrypt_p 40'.split(' '))])
       await expect(readTlsFiles(files)).rejects.toThrow(/keyFile: .* asks for .* at most \d+/);
   });
 
@@ -193,12 +181,3 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
     expect(logged.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 });
-
-async function servedName(address: unknown): Promise<string> {
-  const { port } = address as { port: number };
-  const socket: TLSSocket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
-  await once(socket, 'secureConnect');
-  const { subject } = new X509Certificate(socket.getPeerCertificate().raw);
-  socket.destroy();
-  return subject;
-}

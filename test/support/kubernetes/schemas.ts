@@ -1,40 +1,20 @@
 /**
  * The published schemas: those of Kubernetes (its OpenAPI document), of the Prometheus operator and the Gateway API (their CRDs), as
- * `kubernetes-models` has them. Its validators check types and required keys and let unknown keys pass; its interfaces do not, so the compiler checks as
- * well: each manifest is written as an object literal of its interface.
+ * `kubernetes-models` has them. Its validators let unknown keys pass, its interfaces do not: so each manifest is written as an object
+ * literal of its interface, and the compiler checks it.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ROOT } from '../install/run.ts';
-import type { Json, Manifest } from './manifests.ts';
-
-const require = createRequire(import.meta.url);
+import type { Manifest } from './manifests.ts';
 
 /** Of groups that are not Kubernetes' own. */
 const PACKAGES: Readonly<Record<string, string>> = {
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
   'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
 };
-
-type Model = new (content: Json) => { validate(): void };
-
-/** The validators' complaints, e.g. `x: Deployment y: data/spec must have required property 'template'`; empty for a valid manifest. */
-export function validate(manifests: readonly Manifest[]): readonly string[] {
-  return manifests.flatMap((manifest) => {
-    try {
-      const models = require(toModule(manifest)) as Readonly<Record<string, Model>>;
-      const model = models[manifest.kind];
-      if (model === undefined) return [`${manifest.source}: ${manifest.apiVersion} has no such kind`];
-      new model(manifest.content).validate();
-      return [];
-    } catch (error) {
-      return [`${manifest.source}: ${error instanceof Error ? error.message : String(error)}`];
-    }
-  });
-}
 
 /** The compiler's complaints, e.g. `x: Deployment y: TS2353: ... 'replica' does not exist ...`. Throws if it complains about anything else. */
 export function typeCheck(manifests: readonly Manifest[]): readonly string[] {
