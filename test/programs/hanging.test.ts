@@ -40,7 +40,6 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
   const top = () => ask('top', '--once');
   /** Empty while another one is taken. */
   const dump = () => ask('threads');
-
   const verdict = () => verdictOf(sidecar, 'beans');
 
   it('names the hung call and the waiting users in every place', async () => {
@@ -54,16 +53,13 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
   });
 
   /** Without those that are being saved. */
-  const listDumps = () =>
-    readdirSync(dumps)
-      .filter((name) => name.endsWith('.txt'))
-      .sort();
+  const listDumps = () => readdirSync(dumps, 'utf8').filter((name) => name.endsWith('.txt'));
 
   it('has taken a dump automatically, which the running calls name', async () => {
     const url = `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`;
     const dumpOfCall = async () => (await jsonOf<{ threadDump?: string }[]>(url))[0]?.threadDump;
     await expect.poll(dumpOfCall, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
-    const newest = listDumps().at(-1) ?? '';
+    const newest = listDumps().sort().at(-1) ?? '';
     const text = readFileSync(path.join(dumps, newest), 'utf8');
     expect(text).toMatch(/^2.*Z: rpc Plant\.Hold has run for \d+ s\n\nDeadlocks: none\n/);
     expect(text).toMatch(/^ +4 {2}in .*hold_jsp/m);

@@ -107,9 +107,7 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
   /** Ways to present béla's login, all of which Tomcat accepts. */
   const logins: [string, (line: string) => readonly [line: string, fields: Fields]][] = [
     ['a cookie', (line) => [line, ['Cookie', `JSESSIONID=${ofBela}`]]],
-    ['a quoted cookie', (line) => [line, ['Cookie', `JSESSIONID="${ofBela}"`]]],
     ['a second cookie', (line) => [line, ['Cookie', `JSESSIONID=none; JSESSIONID=${ofBela}`]]],
-    ['a second line', (line) => [line, ['Cookie', 'lang=sk', 'Cookie', `JSESSIONID=${ofBela}`]]],
     ['a path parameter', (line) => [`${line};jsessionid=${ofBela}`, []]],
   ];
   const credentials: [string, Fields][] = [
@@ -118,36 +116,32 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
     ['both', [...WRONG, 'X-API-Key', 'random']],
     ['nothing', []],
   ];
-  const handshake = (user?: string) =>
-    JSON.stringify([
-      {
-        ...{ channel: '/meta/handshake', id: '1', version: '1.0', supportedConnectionTypes: ['long-polling'] },
-        ...(user === undefined ? {} : { ext: { authentication: { user } } }),
-      },
-    ]);
+  const handshake = (authentication: object) => {
+    const message = { channel: '/meta/handshake', id: '1', version: '1.0', supportedConnectionTypes: ['long-polling'] };
+    return JSON.stringify([{ ...message, ext: { authentication } }]);
+  };
 
-  for (const [how, login] of logins) {
-    for (const [what, credential] of credentials) {
-      it(`béla’s login by ${how} with ${what} does not change anna’s sessions and numbers`, async () => {
-        const callAsBela = async (line: string, body?: string) => {
-          const [target, fields] = login(line);
-          const answer = await call(target, [...fields, ...credential], body);
-          expect([answer.status, answer.user]).toEqual([200, 'bela']);
-        };
-        await expectUntouchedBy(async () => {
-          await callAsBela(RPC);
-          await callAsBela(`HEAD ${BASE}/d2/object/H.Level`);
-          await callAsBela(HANDSHAKE, handshake('anna'));
-          await callAsBela(HANDSHAKE, handshake());
-          await settled();
-          expect((await claims()).map(({ requests }) => requests)).toEqual(credential.length === 0 ? [] : [2]);
-          await callAsBela(LOGOUT);
-          await settled();
-          expect(await claims()).toEqual([]);
-        });
-      });
-    }
-  }
+  const ways = logins.flatMap(([how, login]) => credentials.map((credential) => [how, ...credential, login] as const));
+
+  it.each(ways)('béla’s login by %s with %s does not change anna’s sessions and numbers', async (...way) => {
+    const [, , credential, login] = way;
+    const callAsBela = async (line: string, body?: string) => {
+      const [target, fields] = login(line);
+      const answer = await call(target, [...fields, ...credential], body);
+      expect([answer.status, answer.user]).toEqual([200, 'bela']);
+    };
+    await expectUntouchedBy(async () => {
+      await callAsBela(RPC);
+      await callAsBela(`HEAD ${BASE}/d2/object/H.Level`);
+      await callAsBela(HANDSHAKE, handshake({ user: 'anna' }));
+      await callAsBela(HANDSHAKE, handshake({}));
+      await settled();
+      expect((await claims()).map(({ requests }) => requests)).toEqual(credential.length === 0 ? [] : [2]);
+      await callAsBela(LOGOUT);
+      await settled();
+      expect(await claims()).toEqual([]);
+    });
+  });
 
   it('another user’s key with anna’s name and a wrong password does not change them', () =>
     expectUntouchedBy(async () => {

@@ -92,9 +92,7 @@ function faultOfManifest(content: Written): Fault {
   return typeCheck(toManifests(JSON.stringify(content), 'example')).join('; ') || undefined;
 }
 
-/**
- * Checked by the schema of the chart; the part below `config` by the sidecar. test/programs/kubernetes renders them.
- */
+/** Checked by the schema of the chart; the part below `config` by the sidecar. test/programs/kubernetes renders them. */
 async function faultOfChartValues(written: Written): Promise<Fault> {
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
   const fault = messageOf(() => checkValues(CHART, { ...CHART_VALUES, upstream, ...written }));

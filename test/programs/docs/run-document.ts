@@ -45,15 +45,14 @@ export function stepsInSentences({ codes }: Document): readonly Step[] {
   return codes.filter(({ text }) => IN_SENTENCES.test(text) && /[ /]/.test(text)).flatMap(toSteps);
 }
 
-/** The faults of a line found without running it. `report` gets a line for each command: how it is tested. */
-export function faultsOf({ place, line, ways }: Step, report: string[]): readonly string[] {
+/** The faults of a line found without running it. */
+export function faultsOf({ place, line, ways }: Step): readonly string[] {
   return line.simple.flatMap((command, i) => {
     const way = ways[i];
     const text = toText(command);
     if (way === undefined) return [`${place}: ${text}: command-table.ts has no row for it`];
-    report.push(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
     const words = command.words[0] === 'sudo' ? command.words.slice(command.words[1] === '-u' ? 3 : 1) : command.words;
-    const fault = way.kind === 'check' ? way.fault(words) : undefined;
+    const fault = typeof way === 'function' ? way(words) : undefined;
     return fault === undefined ? [] : [`${place}: ${text}: ${fault}`];
   });
 }
@@ -64,14 +63,14 @@ function toInner({ line }: Step): string | undefined {
   return /^(?:kubectl|docker) exec .*?(d2-sidecar [a-z].*)$/.exec(withoutSudo(line.text))?.[1];
 }
 
-const isRun = ({ ways }: Step) => ways.every((way) => way?.kind === 'run');
+const isRun = ({ ways }: Step) => ways.every((way) => way === 'run');
 
 function hasPrograms({ line }: Step): boolean {
   const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
   return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || hasProgram(program));
 }
 
-const toServed = ({ ways }: Step) => ways.find((way) => way?.kind === 'serve');
+const toServed = ({ ways }: Step) => ways.find((way) => way === 'SIGTERM' || way === 'SIGINT');
 
 export async function runDocument({ fences }: Document): Promise<readonly string[]> {
   const run = new DocumentRun();
@@ -118,10 +117,10 @@ class DocumentRun {
     const { place, line } = step;
     const served = toServed(step);
     const text = toInner(step) ?? withoutSudo(line.text);
-    if (served?.kind === 'serve') {
+    if (served !== undefined) {
       await this.sandbox.serve(text);
-      if (served.end === 'SIGTERM') this.#started = text;
-      else if ((await this.sandbox.stop(served.end)) !== 0) this.#tell(place, `${text}: did not end with 0`);
+      if (served === 'SIGTERM') this.#started = text;
+      else if ((await this.sandbox.stop(served)) !== 0) this.#tell(place, `${text}: did not end with 0`);
       return [];
     }
     if (toInner(step) === undefined && !(isRun(step) && hasPrograms(step))) return [];

@@ -111,8 +111,8 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
     const pfxFile = toPfx(first, 'own.pfx', '-certfile', authority.certFile);
     const tls = {
       ...{ certFile: undefined, keyFile: undefined, pfxFile, passphraseFile },
-      ...{ clientCaFile: clients.certFile, clientAuth: 'require' },
-    } as const;
+      ...{ clientCaFile: clients.certFile, clientAuth: 'require' as const },
+    };
     const config = ({ listen }: Config) => ({ listen: { ...listen, tls } });
     const stand = await startStand({ onConnection: answering(OK), config });
     onTestFinished(() => stand.close());

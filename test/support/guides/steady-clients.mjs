@@ -1,7 +1,7 @@
 /**
  * `node steady-clients.mjs CALLS_PER_SECOND SLOW_MS BEGUN`, on a machine of the guides: calls the plant through the sidecar, half of the calls on kept
  * connections, half on new ones, and always one call of SLOW_MS. Makes the file BEGUN then. At the end of its input, once all calls have ended, it prints a line of JSON:
- * how many calls were answered, which failed, and for how long clients were refused.
+ * how many calls were answered, and which failed.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -12,8 +12,7 @@ const [rate = '100', slowMs = '2000', begun = ''] = process.argv.slice(2);
 // Few enough that none is silent for a second: then the sidecar may close it just when it is used again.
 const kept = new http.Agent({ keepAlive: true, maxSockets: 20 });
 const TICK_MS = 20;
-const told = { answered: 0, failed: [], refusedMs: 0 };
-let refusedAtMs;
+const told = { answered: 0, failed: [] };
 let isOn = true;
 
 async function call(method, agent) {
@@ -28,9 +27,6 @@ async function call(method, agent) {
     else told.failed.push(`status ${response.statusCode}`);
   } catch (error) {
     told.failed.push(error.code ?? error.message);
-    if (error.code !== 'ECONNREFUSED') return;
-    refusedAtMs ??= performance.now();
-    told.refusedMs = performance.now() - refusedAtMs;
   }
 }
 

@@ -1,14 +1,11 @@
 /** The 1,000 calls of five users that the test sends: user, call and order. */
 import { Random } from '../fuzz/random.ts';
 
-export type Credentials =
-  | { readonly kind: 'basic'; readonly user: string; readonly password: string }
-  | { readonly kind: 'key'; readonly key: string };
-
 export interface User {
   /** The name in the session list; null for a key without a configured user. */
   readonly userName: string | null;
-  readonly credentials: Credentials;
+  readonly password?: string;
+  readonly key?: string;
 }
 
 export interface Target {
@@ -25,11 +22,11 @@ export interface Call extends Target {
 }
 
 export const USERS = {
-  anna: { userName: 'anna', credentials: { kind: 'basic', user: 'anna', password: 'word of anna' } },
-  bela: { userName: 'bela', credentials: { kind: 'basic', user: 'bela', password: 'word:of:bela' } },
-  zofia: { userName: 'žofia', credentials: { kind: 'basic', user: 'žofia', password: 'heslo žofie' } },
-  dana: { userName: 'dana', credentials: { kind: 'key', key: 'key-of-dana' } },
-  robot: { userName: null, credentials: { kind: 'key', key: 'key-of-the-robot' } },
+  anna: { userName: 'anna', password: 'word of anna' },
+  bela: { userName: 'bela', password: 'word:of:bela' },
+  zofia: { userName: 'žofia', password: 'heslo žofie' },
+  dana: { userName: 'dana', key: 'key-of-dana' },
+  robot: { userName: null, key: 'key-of-the-robot' },
 } as const satisfies Record<string, User>;
 
 export const ALL_USERS: readonly User[] = Object.values(USERS);

@@ -28,20 +28,16 @@ export async function sendAtOnce(base: string, calls: readonly Call[]): Promise<
 
 async function send(base: string, call: Call): Promise<AnsweredCall> {
   const began = performance.now();
-  const body = call.bodyBytes > 0 ? bodyOf(call) : null;
+  const body = call.bodyBytes > 0 ? Buffer.alloc(call.bodyBytes, call.kind === 'sba' ? 0xd2 : '[1]') : null;
   const answer = await request(base + call.path, { method: call.method, headers: fieldsOf(call), body });
   await answer.body.dump({ limit: Number.POSITIVE_INFINITY });
   return { ...call, status: answer.statusCode, seconds: (performance.now() - began) / 1000 };
 }
 
-function fieldsOf({ kind, bodyBytes, hasWrongSecret, user: { credentials } }: Call): Record<string, string> {
+function fieldsOf({ kind, bodyBytes, hasWrongSecret, user }: Call): Record<string, string> {
   const type = kind === 'sba' ? 'application/octet-stream' : 'application/json';
   const content: Record<string, string> = bodyBytes === 0 ? {} : { 'content-type': type };
-  if (credentials.kind === 'key') return { ...content, 'x-api-key': hasWrongSecret ? 'mistyped' : credentials.key };
-  const password = hasWrongSecret ? 'mistyped' : credentials.password;
-  return { ...content, authorization: basic(credentials.user, password) };
-}
-
-function bodyOf(call: Call): Buffer {
-  return Buffer.alloc(call.bodyBytes, call.kind === 'sba' ? 0xd2 : '[1]');
+  if (user.key !== undefined) return { ...content, 'x-api-key': hasWrongSecret ? 'mistyped' : user.key };
+  const password = hasWrongSecret ? 'mistyped' : (user.password ?? '');
+  return { ...content, authorization: basic(user.userName ?? '', password) };
 }
