@@ -50,15 +50,12 @@ function reached({ status, text }: Awaited<ReturnType<typeof ask>>): string | un
   return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
 }
 
+/** Besides the variants below. */
 const TABLE: readonly string[] = [
-  ...'/manager /manager/ /manager/html?a=b /host-manager/html //manager/ /./manager/ /x/../manager/'.split(' '),
-  ...'/;%2fb/manager/ /;a/manager/ /x/..;b=c/manager;d/ /.;a/manager/ /;/;/manager/ /%6Danager /%2e/manager/'.split(
+  ...'/manager/html?a=b /x/..;b=c/manager;d/ /manager;jsessionid=1 /smartWeb/../host-manager /x%5c..%5cmanager/'.split(
     ' ',
   ),
-  ...'/x/%2e%2e/manager/ /x/.%2E/manager/ /x;%5c/../manager/ /manager;jsessionid=1 /smartWeb/..;/manager/'.split(' '),
-  ...'http://plant.example/manager HTTP://plant.example//manager/ http://plant.example/x/..;/%6danager/html'.split(' '),
-  ...'/x/..%2fmanager/ /x%5c..%5cmanager/ /x\\..\\manager/ /../manager/ /..;/manager/ /manager%3b/x'.split(' '),
-  ...'/Manager/ /manager%20/ /manager%00/ /%zz/../manager/ /%c0%ae%c0%ae/manager/ manager/ *'.split(' '),
+  ...'/x\\..\\manager/ /../manager/ /Manager/ /manager%20/ /manager%00/ /%c0%ae%c0%ae/manager/ manager/ *'.split(' '),
 ];
 
 const BEFORE = '/ // /./ /x/../ /%2e/ /;a/ /x/..;b/ /;%2fb/ /x;%5c/%2e%2e/ /x//../ /%2E;/'.split(' ');

@@ -7,12 +7,11 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { request } from 'undici';
 import { vi } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { createAuthFields, SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS } from '../../../src/demo/plant.ts';
 import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
-import { type Application, startApplication, toUnusedPort } from '../../support/net.ts';
+import { type Application, restCall, startApplication, toUnusedPort } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 
 const COMMAND_TIMEOUT_MS = 60_000;
@@ -149,12 +148,8 @@ export class Sandbox {
   async #call(): Promise<void> {
     const [account = { kind: 'key', user: '', key: '' }] = SAMPLE_ACCOUNTS;
     const headers = createAuthFields(account);
-    const base = `http://127.0.0.1:${this.#ports.listen}/smartWeb/api/rest/v0/d2`;
-    const call = async (method: 'GET' | 'POST', target: string) => {
-      const { body } = await request(`${base}/${target}`, { method, headers });
-      await body.dump();
-    };
-    for (const rpc of SAMPLE_RPCS) await call('POST', `rpc/${rpc.path}`);
-    for (const name of SAMPLE_OBJECTS) await call('GET', `object/${encodeURIComponent(name)}`);
+    const objects = SAMPLE_OBJECTS.map((name) => `object/${encodeURIComponent(name)}`);
+    for (const path of [...SAMPLE_RPCS.map((rpc) => `rpc/${rpc.path}`), ...objects])
+      await restCall(this.#ports.listen, path, undefined, { headers });
   }
 }

@@ -4,7 +4,6 @@ import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, toCommandLines } from '../../support/docs/shell.ts';
 import { type Block, toBlocks } from '../../support/guides/guide.ts';
 import type { Machine } from '../../support/guides/machine.ts';
-import type { Terminal } from '../../support/guides/terminal.ts';
 import { writeBlock } from '../../support/guides/write-block.ts';
 import type { Plant } from './plant.ts';
 
@@ -18,6 +17,10 @@ const STARTS_TOMCAT = /^(?:sudo )?systemctl (?:start|restart) tomcat10\b/;
 /** Its exit code says whose fault it is; a higher one that there is none to ask. */
 const VERDICT = /^d2-sidecar verdict$/;
 const VERDICT_CODE = 2;
+/** The operator is root, with or without sudo. The sudoedit change is a block of the guide, which write-block.ts writes. */
+const PRELUDE = `sudo() { if [ "$1" = -u ]; then local user=$2; shift 2; runuser -u "$user" -- "$@"; else "$@"; fi; }
+sudoedit() { test -e "$1"; }
+`;
 
 export interface Part {
   readonly section?: string;
@@ -29,14 +32,18 @@ export class Follower {
   /** The result of each command, e.g. `docs/tomcat.md:33: run: d2-sidecar health`. */
   readonly told: string[] = [];
   readonly #machine: Machine;
-  readonly #terminal: Terminal;
   readonly #plant: Plant;
-  #interrupt: (() => Promise<number | null>) | undefined;
+  readonly #user: string;
+  readonly #folder: string | undefined;
+  #umask = '';
+  #isForeground = false;
 
-  constructor(machine: Machine, plant: Plant, terminal = machine.openTerminal()) {
+  /** `user` types in `folder`, by default in the checkout. */
+  constructor(machine: Machine, plant: Plant, user = 'root', folder?: string) {
     this.#machine = machine;
-    this.#terminal = terminal;
     this.#plant = plant;
+    this.#user = user;
+    this.#folder = folder;
   }
 
   /** Throws the first failure, with its place. */
@@ -57,10 +64,12 @@ export class Follower {
     await this.#leave();
   }
 
+  /** Ctrl-C for a sidecar in the foreground, which has to end with 0. */
   async #leave(): Promise<void> {
-    const code = await this.#interrupt?.();
-    this.#interrupt = undefined;
-    if (code !== undefined && code !== 0) throw new Error(`Ctrl-C: exit code ${code}`);
+    if (!this.#isForeground) return;
+    this.#isForeground = false;
+    await this.#machine.succeed(`systemctl kill --signal INT foreground
+while systemctl is-active --quiet foreground; do sleep 0.1; done; ! systemctl is-failed --quiet foreground`);
   }
 
   async #type({ place, text }: Block, without: RegExp | undefined): Promise<string[]> {
@@ -84,7 +93,11 @@ export class Follower {
     if (reason !== undefined) tell(`not run (${reason})`);
     else if (/^d2-sidecar(?: --|$)/.test(text)) {
       tell('run in the foreground');
-      this.#interrupt = await this.#machine.startSidecar(text, await this.#plant.user());
+      const user = await this.#plant.user();
+      await this.#machine.succeed(`systemd-run --quiet --unit foreground --uid ${user} --gid ${user} ${text}`);
+      this.#isForeground = true;
+      const isReady = async () => (await this.#machine.run('d2-sidecar health --ready')).code === 0;
+      await this.#plant.until(isReady, `${text}: it is not ready`);
       await this.#plant.call();
     } else {
       tell('run');
@@ -94,7 +107,9 @@ export class Follower {
   }
 
   async #run(text: string): Promise<readonly string[]> {
-    const { code, stdout, stderr } = await this.#terminal.run(text);
+    if (text.startsWith('umask ')) this.#umask = `${text}\n`;
+    const line = `${PRELUDE}${this.#umask}${text}`;
+    const { code, stdout, stderr } = await this.#machine.run(line, '', this.#user, this.#folder);
     const isVerdict = code !== null && code <= VERDICT_CODE && VERDICT.test(text);
     if (code !== 0 && !isVerdict) {
       const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];

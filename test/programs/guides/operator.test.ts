@@ -123,7 +123,7 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     for (const user of ['root', 'tomcat']) {
       const folder = `/run/night-of-${user}`;
       await machine.succeed(`install --directory --owner ${user} ${folder}`);
-      const typist = new Follower(machine, plant, machine.openTerminal(user, folder));
+      const typist = new Follower(machine, plant, user, folder);
       await typist.follow(readDocument('docs/troubleshooting.md'), { section: 'At three in the morning' });
       expect(typist.told).toHaveLength(5);
       const dump = await machine.succeed(`cat ${folder}/threads.txt`);

@@ -42,9 +42,6 @@ async function make(name: string, version: string, executable = standIn): Promis
   return stdout.trim().split('\n');
 }
 
-/** Of the files that are printed. */
-const namesOf = (printed: string) => Array.from(printed.match(/.+/g) ?? [], (file) => path.basename(file));
-
 const linesOf = async (program: string, ...args: readonly string[]) =>
   (await succeed(program, args, folder)).stdout.trim().split('\n');
 const unzip = (file: string) => gunzipSync(readFileSync(file)).toString('utf8');
@@ -111,24 +108,6 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
     expect(scripts.split(functions)).toHaveLength(4);
   });
 
-  it('of a Node.js with known vulnerabilities are for trials, and say so', async () => {
-    const build = async (isTrial: boolean) => {
-      const list = path.join(copy, 'src/base/advisories.ts');
-      const text = readFileSync(list, 'utf8');
-      // As if this Node.js had, or had not, the fix.
-      const fixedIn = isTrial ? "'99.2.3'" : `'${process.versions.node}', '99.2.3'`;
-      writeFileSync(list, text.replaceAll(/fixedIn: \['2\d\..*\]/g, `fixedIn: [${fixedIn}]`));
-      const { stdout, stderr } = await run(process.execPath, toWords('marked', '0.0.3'), { cwd: copy });
-      writeFileSync(list, text);
-      return [stderr, ...namesOf(stdout)];
-    };
-    expect(await build(false)).toEqual(['', 'd2-sidecar_0.0.3_amd64.deb', 'd2-sidecar-0.0.3-1.x86_64.rpm']);
-    expect(await build(true)).toEqual([
-      expect.stringMatching(/^packages: NOT FOR RELEASE: Node\.js \d.* has known vulnerabilities: CVE-/),
-      ...['d2-sidecar_0.0.3~trial_amd64.deb', 'd2-sidecar-0.0.3~trial-1.x86_64.rpm'],
-    ]);
-  });
-
   it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
     ['a malformed version', ['--version', 'v1'], {}, 1, /^packages: v1: not a version\n$/],
     ['an address that injects a field', [], { DEBEMAIL: 'a@b.example>\nEssential: yes' }, 1, /DEBEMAIL: expected no </],
@@ -138,23 +117,12 @@ describe.skipIf(!canBuild)('the packages', { timeout: SLOW_MS }, () => {
     expect(ran).toEqual({ code, stdout: '', stderr: expect.stringMatching(message) });
   });
 
-  it('name the given maintainer', async () => {
-    const env = { DEBFULLNAME: 'The Plant', DEBEMAIL: 'it@plant.example' };
-    const { stdout } = await run(process.execPath, toWords('named', '0.0.2'), { cwd: copy, env });
-    const [first = '', second = ''] = stdout.trim().split('\n');
-    const named = ['The Plant <it@plant.example>'];
-    expect(await linesOf('dpkg-deb', '--field', first, 'Maintainer')).toEqual(named);
-    expect(await linesOf('rpm', '--query', '--queryformat', '%{PACKAGER}', '--package', second)).toEqual(named);
-  });
-
   it('hold licences, changes and a manual, and no file that others can write', async () => {
     const documents = path.join(fromDeb, 'usr/share/doc/d2-sidecar');
     const textOf = (file: string) => readFileSync(path.join(documents, file), 'utf8');
     expect(textOf('copyright')).toContain(readFileSync(path.join(copy, 'LICENSE'), 'utf8'));
-    for (const name of ['fastify', 'preact']) {
-      expect(textOf('copyright')).toMatch(new RegExp(`^${name} [\\d.]+: MIT$`, 'm'));
-      expect(textOf('licences.txt')).toMatch(new RegExp(`^${name} [\\d.]+\n\n[^]*?Permission is hereby granted`, 'm'));
-    }
+    expect(textOf('copyright')).toMatch(/^fastify [\d.]+: MIT$/m);
+    expect(textOf('licences.txt')).toMatch(/^fastify [\d.]+\n\n[\s\S]*?Permission is hereby granted/m);
     expect(JSON.parse(textOf('sbom.cdx.json'))).toHaveProperty('bomFormat', 'CycloneDX');
     expect(textOf('CHANGELOG.md')).toBe(readFileSync(path.join(copy, 'CHANGELOG.md'), 'utf8'));
     const manual = unzip(path.join(fromDeb, 'usr/share/man/man1/d2-sidecar.1.gz'));

@@ -92,14 +92,14 @@ describe('the SBOM script, in a project with its own packages', () => {
   /** `one` needs `two`; `shaken` is removed entirely; `tool` is never imported. */
   function project(name: string, licenses = LICENSES): string {
     const root = path.join(folder, name);
-    const write = (file: string, text: string) => {
+    const write = (file: string, content: string | object) => {
       mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
-      writeFileSync(path.join(root, file), text);
+      writeFileSync(path.join(root, file), typeof content === 'string' ? content : JSON.stringify(content));
     };
     const [dependencies, devDependencies] = [{ one: '1.0.0' }, { shaken: '1.0.0', tool: '1.0.0' }];
     const needs: Readonly<Record<string, object>> = { one: { two: '1.0.0', shaken: '1.0.0' } };
     const manifest = { name: 'project', version: '1.0.0', dependencies, devDependencies };
-    write('package.json', JSON.stringify({ ...manifest, type: 'module' }));
+    write('package.json', { ...manifest, type: 'module' });
     write('rolldown.config.js', "export default { input: 'main.js', output: { dir: 'dist' } };");
     write('main.js', "import { unused } from 'shaken';\nimport { one } from 'one';\nglobalThis.one = one;\n");
     write('node_modules/one/index.js', "import { two } from 'two';\nexport const one = [two];\n");
@@ -109,11 +109,11 @@ describe('the SBOM script, in a project with its own packages', () => {
     write('node_modules/other/index.js', 'export const other = () => globalThis.one;\n');
     const packages: Record<string, object> = { '': manifest };
     for (const [one, license] of Object.entries({ ...licenses, other: 'MIT' })) {
-      const described = { name: one, version: '1.0.0', type: 'module', main: 'index.js', sideEffects: false, license };
-      write(`node_modules/${one}/package.json`, JSON.stringify(described));
+      const main = { type: 'module', main: 'index.js', sideEffects: false };
+      write(`node_modules/${one}/package.json`, { name: one, version: '1.0.0', ...main, license });
       if (one !== 'other') packages[`node_modules/${one}`] = { version: '1.0.0', dependencies: needs[one] };
     }
-    write('package-lock.json', JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, packages }));
+    write('package-lock.json', { name: 'project', version: '1.0.0', lockfileVersion: 3, packages });
     return root;
   }
 

@@ -1,6 +1,5 @@
 /** The expected counts, computed from the calls that the clients sent and the statuses that they received. */
-import type { User } from '../../support/tomcat/calls.ts';
-import type { AnsweredCall } from '../../support/tomcat/clients.ts';
+import type { AnsweredCall, User } from '../../support/tomcat/calls.ts';
 
 /** Every statistic by its name, e.g. `{ rpc: 12, 'rpc.errors': 1, 'rpc.E.Demo.Test': 12 }`. */
 export type Counts = Readonly<Record<string, number>>;
@@ -15,9 +14,7 @@ export interface MetricsAnswer {
 
 const isAccepted = ({ status }: AnsweredCall) => status >= 200 && status <= 399;
 const isFailed = ({ status }: AnsweredCall) => status >= 500;
-const ALWAYS = ['rpc', 'rpc.errors', 'sba', 'sba.errors'].concat(
-  ['monitored', 'subscriptions', 'newValues'].map((name) => `object.${name}`),
-);
+const ALWAYS = 'rpc rpc.errors sba sba.errors object.monitored object.subscriptions object.newValues'.split(' ');
 
 /** The counts of one place: the whole application, or one session. */
 class Tally {
@@ -85,5 +82,5 @@ export function below(counts: Counts, ...prefixes: readonly string[]): Counts {
 
 export function toCounts({ gauges, counters, meters, timers }: MetricsAnswer): Counts {
   const counted = Object.entries({ ...counters, ...meters, ...timers }).map(([name, { count }]) => [name, count]);
-  return Object.fromEntries([...Object.entries(gauges).map(([name, { value }]) => [name, value]), ...counted]);
+  return Object.fromEntries([...counted, ...Object.entries(gauges).map(([name, { value }]) => [name, value])]);
 }

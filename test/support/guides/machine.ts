@@ -6,7 +6,6 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Defer, temporaryFolder } from '../deferred.ts';
 import { collect, plainEnv, type Ran } from '../install/run.ts';
-import { Terminal } from './terminal.ts';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
@@ -54,23 +53,19 @@ export class Machine {
     }
   }
 
-  #enter(words: readonly string[], user = 'root'): ChildProcess {
+  /** Runs a line of bash in a new shell to its end. */
+  async run(line: string, input = '', user = 'root', folder = CHECKOUT): Promise<Ran> {
     const as = user === 'root' ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups', '--'];
     const home = user === 'root' ? 'HOME=/root' : 'HOME=/';
-    const command = [...as, 'env', '-i', ...ENVIRONMENT, home, ...words];
-    return spawn('nsenter', ['--target', this.#init, '--all', '--', ...command]);
-  }
-
-  /** Runs a line of bash as root in a new shell, in the checkout, to its end. */
-  async run(line: string, input = ''): Promise<Ran> {
-    const child = this.#enter(['bash', '-c', `cd ${CHECKOUT} 2> /dev/null; ${line}`]);
+    const words = [...as, 'env', '-i', ...ENVIRONMENT, home, 'bash', '-c', `cd ${folder} 2> /dev/null; ${line}`];
+    const child = spawn('nsenter', ['--target', this.#init, '--all', '--', ...words]);
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-    child.stdin?.on('error', () => undefined).end(input);
+    child.stdin.on('error', () => undefined).end(input);
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, stdout: stdout(), stderr: stderr() };
   }
 
-  /** The same; rejects unless it ends with 0. Returns the output. */
+  /** The same as root; rejects unless it ends with 0. Returns the output. */
   async succeed(line: string, input = ''): Promise<string> {
     const { code, stdout, stderr } = await this.run(line, input);
     if (code !== 0) throw new Error(`${line}: exit code ${code}: ${stdout}${stderr}`);
@@ -80,27 +75,6 @@ export class Machine {
   /** Like an editor: an existing file keeps its owner and mode. */
   async write(file: string, text: string): Promise<void> {
     await this.succeed(`mkdir -p "$(dirname '${file}')" && cat > '${file}'`, text);
-  }
-
-  /** A shell that runs until the end. */
-  openTerminal(user = 'root', folder = CHECKOUT): Terminal {
-    return new Terminal(this.#enter(['bash'], user), folder);
-  }
-
-  /** Starts a sidecar as a user of the machine, and waits until it serves. Returns its Ctrl-C, which resolves to the exit code. */
-  async startSidecar(line: string, user: string): Promise<() => Promise<number | null>> {
-    const child = this.#enter(['bash', '-c', `cd /; exec ${line}`], user);
-    const exited = once(child, 'exit').then(([code]) => code as number | null);
-    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-    await new Promise<void>((resolve, reject) => {
-      child.stdout?.on('data', () => /"msg":"listening"/.test(stdout()) && resolve());
-      exited.then((code) => reject(new Error(`${line}: exit code ${code}: ${stdout()}${stderr()}`)), reject);
-    });
-    const pid = /"pid":(\d+)/.exec(stdout())?.[1];
-    return async () => {
-      await this.succeed(`kill -INT ${pid}`);
-      return await exited;
-    };
   }
 
   async logOf(service?: string): Promise<string> {

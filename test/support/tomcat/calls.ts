@@ -1,5 +1,7 @@
-/** The 1,000 calls of five users that the test sends: user, call and order. */
+/** The calls of five users that the test sends: user, call and order; sent and measured as their clients do. */
+import { request } from 'undici';
 import { Random } from '../fuzz/random.ts';
+import { basic } from '../monitor/access/access-files.ts';
 
 export interface User {
   /** The name in the session list; null for a key without a configured user. */
@@ -8,18 +10,24 @@ export interface User {
   readonly key?: string;
 }
 
-export interface Target {
+interface Target {
   readonly kind: 'rpc' | 'sba' | 'object' | 'login' | 'logout' | 'none';
   readonly name: string;
-  readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly bodyBytes: number;
 }
 
-export interface Call extends Target {
+interface Call extends Target {
   readonly user: User;
   readonly hasWrongSecret: boolean;
 }
+
+export interface AnsweredCall extends Call {
+  readonly status: number;
+  readonly seconds: number;
+}
+
+const AT_ONCE_EACH = 2;
 
 export const USERS = {
   anna: { userName: 'anna', password: 'word of anna' },
@@ -31,9 +39,9 @@ export const USERS = {
 
 export const ALL_USERS: readonly User[] = Object.values(USERS);
 
-const target = (kind: Target['kind'], name: string, path: string, bodyBytes = 0): Target => ({
-  ...{ kind, name, path, bodyBytes, method: bodyBytes === 0 ? 'GET' : 'POST' },
-});
+const target = (kind: Target['kind'], name: string, path: string, bodyBytes = 0): Target => {
+  return { kind, name, path, bodyBytes };
+};
 const rpc = (path: string, name: string) => target('rpc', name, `d2/rpc/${path}`, 12);
 const download = (method: string, bytes: number) =>
   target('sba', `E.Files.${method}`, `d2/sba/E.Files/${method}?fileName=a%20b.bin&param=${bytes}`);
@@ -113,13 +121,39 @@ function toCrowdCall(random: Random, user: User): Call {
   const share = random.below(100);
   if (share < 2) return { ...call(user, random.pick(CROWDED)), hasWrongSecret: true };
   if (share < 4) return call(user, UNKNOWN_RPC);
-  if (share < 5) return call(user, UNKNOWN_OBJECT);
-  if (share < 7) return call(user, ADMIN);
-  if (share < 8) return call(user, LOGIN);
-  if (share < 30) return call(user, BUSY);
-  return call(user, random.pick(CROWDED));
+  if (share < 6) return call(user, random.pick([UNKNOWN_OBJECT, ADMIN, LOGIN]));
+  return call(user, share < 30 ? BUSY : random.pick(CROWDED));
 }
 
 function call(user: User, target: Target): Call {
   return { ...target, user, hasWrongSecret: false };
+}
+
+/** One call at a time, so that their order is known. `base` e.g. `http://127.0.0.1:8081/smartWeb/api/rest/v0/`. */
+export async function sendInOrder(base: string, calls: Iterable<Call>): Promise<AnsweredCall[]> {
+  const answered: AnsweredCall[] = [];
+  for (const call of calls) answered.push(await send(base, call));
+  return answered;
+}
+
+/** All users at once, each with several calls at a time. */
+export async function sendAtOnce(base: string, calls: readonly Call[]): Promise<AnsweredCall[]> {
+  const queues = ALL_USERS.flatMap((user) =>
+    Array(AT_ONCE_EACH).fill(calls.filter((call) => call.user === user).values()),
+  );
+  return (await Promise.all(queues.map((queue) => sendInOrder(base, queue)))).flat();
+}
+
+async function send(base: string, call: Call): Promise<AnsweredCall> {
+  const { kind, bodyBytes, hasWrongSecret, user } = call;
+  const [type, filling] = kind === 'sba' ? ['application/octet-stream', 0xd2] : ['application/json', '[1]'];
+  const [password, key] = hasWrongSecret ? ['mistyped', 'mistyped'] : [user.password ?? '', user.key];
+  const credentials =
+    user.key === undefined ? { authorization: basic(user.userName ?? '', password) } : { 'x-api-key': key };
+  const content = bodyBytes === 0 ? {} : { method: 'POST' as const, body: Buffer.alloc(bodyBytes, filling) };
+  const headers = { ...credentials, ...(bodyBytes > 0 && { 'content-type': type }) };
+  const began = performance.now();
+  const answer = await request(base + call.path, { ...content, headers });
+  await answer.body.dump({ limit: Number.POSITIVE_INFINITY });
+  return { ...call, status: answer.statusCode, seconds: (performance.now() - began) / 1000 };
 }

@@ -1,6 +1,6 @@
 /** Every name in the documents exists: configuration keys, variables, flags, series, alerts, error codes. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../../src/base/errors.ts';
@@ -10,28 +10,24 @@ import { readEnvironment } from '../../../src/config/environment.ts';
 import { knownNamesAt, listKeys } from '../../../src/config/schema-walk.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
-import { type Document, listDocuments, type Piece, ROOT } from '../../support/docs/documents.ts';
+import { type Document, listDocuments, type Piece, ROOT, readProject } from '../../support/docs/documents.ts';
+import { messageOf } from '../../support/docs/shape.ts';
 import { readAlerts, readRules } from '../../support/prometheus/rules-file.ts';
 
 const documents = listDocuments();
 const sections = new Set(knownNamesAt([]));
 const keys = new Set(listKeys().flatMap(({ path: steps }) => steps.map((_, i) => steps.slice(0, i + 1).join('.'))));
 /** Last parts of keys, those within lists included: `certFile`, `userField`. */
-const schema = readFileSync(path.join(ROOT, 'config/schema.json'), 'utf8');
-const parts = new Set(Array.from(schema.matchAll(/"([A-Za-z]+)": \{/g), ([, name]) => name));
+const parts = new Set(Array.from(readProject('config/schema.json').matchAll(/"([A-Za-z]+)": \{/g), ([, name]) => name));
 
 /** All that is in these folders, without the tests of documents, which contain made-up names. */
-function textOf(...folders: readonly string[]): string {
-  const files = folders.flatMap((folder) =>
+const ours = ['src', 'scripts', 'config', 'test']
+  .flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => path.join(folder, file)),
-  );
-  return files
-    .filter((file) => /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(file) && path.basename(path.dirname(file)) !== 'docs')
-    .map((file) => readFileSync(path.join(ROOT, file), 'utf8'))
-    .join('\n');
-}
-
-const ours = textOf('src', 'scripts', 'config', 'test');
+  )
+  .filter((file) => /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(file) && path.basename(path.dirname(file)) !== 'docs')
+  .map(readProject)
+  .join('\n');
 const isWordOf = (text: string, word: string) => new RegExp(`(?<![\\w$])${word}(?![\\w$])`).test(text);
 
 /** Gauges and names of files that begin like a section of the configuration. */
@@ -111,10 +107,7 @@ function faultsOfSeries(document: Document): string[] {
       return !(begin === undefined ? series.has(name) || hasBegin(`${name}_`) : hasBegin(begin));
     });
     const unknown = (text.match(/\bD2(?!S_|_)[A-Z][A-Za-z]+\b/g) ?? []).filter((name) => !alerts.has(name));
-    return [
-      ...faults.map((name) => `${place}: ${name}: no such series`),
-      ...unknown.map((name) => `${place}: ${name}: no such alert`),
-    ];
+    return [...faults, ...unknown].map((name) => `${place}: ${name}: no such series or alert`);
   });
 }
 
@@ -123,28 +116,19 @@ function faultsOfCommands(document: Document): string[] {
   const lines = pieces(document).flatMap(({ place, text }) => text.split('\n').map((line) => [place, line.trim()]));
   return lines.flatMap(([place, line = '']) => {
     const [, rest] = /^(?:npx d2-sidecar|d2-sidecar|node dist\/main\.js)((?: (?![<>|#]| ).*)?)$/.exec(line) ?? [];
-    if (rest === undefined) return [];
-    const words = (rest.split(/ [<>|#]| {2}/)[0] ?? '')
-      .replace(/[[\]\\]/g, '')
-      .split(' ')
-      .filter((word) => word !== '');
-    // Without a name only the command can be checked.
-    if (words.join(' ') === 'passwd') return [];
-    try {
-      parseCommandLine(
-        words.map((word) => ({ N: '1', TIME: '1s', ROLE: 'metrics', NAME: 'ann', ADDRESS: ':1' })[word] ?? word),
-      );
-      return [];
-    } catch (error) {
-      const { message } = error as Error;
-      // A flag that is only mentioned, at the end of the text: `d2-sidecar report --out`.
-      return message === `${words.at(-1)}: missing value` ? [] : [`${place}: ${line}: ${message}`];
-    }
+    const words = rest?.split(/ [<>|#]| {2}/)[0]?.match(/[^ [\]\\]+/g) ?? [];
+    const placeholders = { N: '1', TIME: '1s', ROLE: 'metrics', NAME: 'ann', ADDRESS: ':1' };
+    const message = messageOf(() =>
+      parseCommandLine(words.map((word) => placeholders[word as keyof typeof placeholders] ?? word)),
+    );
+    // Without a name only the command can be checked; or a flag is only mentioned, at the end of the text: `d2-sidecar report --out`.
+    const isMentioned = words.join(' ') === 'passwd' || message === `${words.at(-1)}: missing value`;
+    return rest === undefined || message === undefined || isMentioned ? [] : [`${place}: ${line}: ${message}`];
   });
 }
 
 function faultsOfFlags({ codes }: Document): string[] {
-  const others = OTHER_FLAGS.map((file) => readFileSync(path.join(ROOT, file), 'utf8')).join('\n');
+  const others = OTHER_FLAGS.map(readProject).join('\n');
   return codes.flatMap(({ place, text }) => {
     const [, flag] = /^--([a-z-]+)(?:[ =].*)?$/.exec(text) ?? [];
     if (flag === undefined) return [];

@@ -133,9 +133,8 @@ export class Container {
   }
 
   status(name: string): string | undefined {
-    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(
-      readFileSync(`/proc/${firstProcessOf(this.#child)}/status`, 'utf8'),
-    )?.[1];
+    const text = readFileSync(`/proc/${firstProcessOf(this.#child)}/status`, 'utf8');
+    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(text)?.[1];
   }
 
   signal(name: NodeJS.Signals): void {
@@ -178,13 +177,9 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
 const IMAGE_USER = 65532;
 const DOCKERFILE = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
 /** The variables of the Dockerfile: `ENV A=b \`, with a line for each; a value with spaces is quoted. */
-const [IMAGE_ENV_LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
-const IMAGE_ENV = Object.fromEntries(
-  Array.from(IMAGE_ENV_LINES.matchAll(/(\w+)=(?:"([^"]*)"|(\S+))/g), ([, name, quoted, value]) => [
-    name,
-    quoted ?? value,
-  ]),
-);
+const [LINES = ''] = /^ENV (?:.*\\\n)*.*$/m.exec(DOCKERFILE) ?? [];
+const VARIABLES = LINES.matchAll(/(\w+)=(?:"([^"]*)"|(\S+))/g);
+const IMAGE_ENV = Object.fromEntries([...VARIABLES].map(([, name, quoted, value]) => [name, quoted ?? value]));
 const EXECUTABLE = readFileSync(path.join(ROOT, 'scripts/executable.mjs'), 'utf8');
 /** Those of the image's executable that this Node.js accepts in NODE_OPTIONS. */
 IMAGE_ENV.NODE_OPTIONS = Array.from(/^const FLAGS = .*$/m.exec(EXECUTABLE)?.[0].matchAll(/--[^']+/g) ?? [], String)
