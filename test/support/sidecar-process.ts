@@ -136,11 +136,7 @@ export async function exitOf(child: ChildProcess): Promise<number> {
 export async function stopProcess(child: ChildProcess, exited: Promise<number>, signal: NodeJS.Signals) {
   child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-  try {
-    return await exited;
-  } finally {
-    clearTimeout(timer);
-  }
+  return await exited.finally(() => clearTimeout(timer));
 }
 
 /** The line that says where it listens; all lines go to `logs`. */

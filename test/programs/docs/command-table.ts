@@ -3,7 +3,7 @@
  * none is added unseen. To add one: best a row that runs it here ('run'), else one that names the test which runs it (`runBy`), else
  * one that checks the files, ports and names in it.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseDocument } from 'yaml';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
@@ -65,7 +65,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^node scripts\/packages\.mjs\b/, runBy(`${INSTALL}/packages.test.ts`)],
   [/^npm run release\b|^sha256sum\b|^ssh-keygen -Y\b/, runBy(`${INSTALL}/release.test.ts`)],
   [/^node scripts\/container\.mjs$/, runBy(`${INSTALL}/container.test.ts`)],
-  [/^(?:\w+=\S+ )?npx vitest\b/, faultOfVitest],
+  [/^(?:\w+=\S+ )?npx vitest\b/, runBy('vitest.config.ts')],
 
   // No container engine and no cluster are at hand. scripts/container.mjs builds the image by buildah, and test/programs/kubernetes
   // checks the manifests and runs the commands in them.
@@ -125,16 +125,6 @@ const PARSERS: Readonly<Record<string, (options: readonly string[]) => unknown>>
 function faultOfLongRun(words: readonly string[]): Fault {
   const [name = '', ...options] = words.slice(2).filter((word) => word !== '--');
   return messageOf(() => PARSERS[name]?.(options)) ?? faultOfScript(words);
-}
-
-function faultOfVitest(words: readonly string[]): Fault {
-  const files = readdirSync(path.join(ROOT, 'test'), { recursive: true, encoding: 'utf8' });
-  const [, ...others] = words.slice(words.indexOf('vitest') + 1);
-  const filters = others.filter(
-    (word, i) => !word.startsWith('-') && !/^(?:--config|--project|--retry|-t)$/.test(others[i - 1] ?? ''),
-  );
-  const absent = filters.find((filter) => !files.some((file) => `test/${file}`.includes(filter)));
-  return absent === undefined ? undefined : `no test has ${absent} in its path`;
 }
 
 function faultOfDocker(words: readonly string[]): Fault {

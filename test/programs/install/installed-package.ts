@@ -17,7 +17,6 @@ export class InstalledPackage {
   readonly user: string;
   readonly place: string;
   files: readonly string[] = [];
-  sources: ReadonlySet<string> = new Set();
   packedFrom = '';
   readonly #defer: Defer;
 
@@ -34,15 +33,10 @@ export class InstalledPackage {
     // No --json: the output of prepack would be mixed in.
     await succeed('npm', ['pack', '--pack-destination', this.folder, ...NPM], copy);
     this.packedFrom = readFileSync(path.join(copy, 'package.json'), 'utf8');
-    rmSync(path.join(copy, 'node_modules'), { recursive: true, force: true });
-    this.sources = new Set(readdirSync(copy, { recursive: true, encoding: 'utf8' }));
     rmSync(copy, { recursive: true, force: true });
     const [archive = ''] = readdirSync(this.folder).filter((name) => name.endsWith('.tgz'));
     const listed = await succeed('tar', ['-tzf', archive], this.folder);
-    this.files = listed.stdout
-      .trim()
-      .split('\n')
-      .map((name) => name.replace(/^package\//, ''));
+    this.files = listed.stdout.match(/(?<=^package\/).+/gm) ?? [];
     mkdirSync(this.user);
     writeFileSync(path.join(this.user, 'package.json'), '{}');
     // Offline, with an empty cache: the archive has everything that it needs.

@@ -22,7 +22,7 @@ import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { hasTomcat } from '../../support/tomcat/tomcat.ts';
 import { canRender, Renderer } from './helm/helm.ts';
 import { type Container, canRunPods, POD_ADDRESS, Pod } from './pod/pod.ts';
-import { type Contents, project } from './pod/volumes.ts';
+import type { Contents } from './pod/volumes.ts';
 
 const SERVICE = `http://${POD_ADDRESS}:8081/smartWeb`;
 const MONITOR = `http://${POD_ADDRESS}:9280`;
@@ -87,15 +87,6 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     },
   );
 
-  it('restarts after a crash despite its leftovers in /tmp', async () => {
-    const { sidecar, spec } = await open(MINIMAL);
-    await sidecar.kill();
-    const again = await pod.start('d2-sidecar');
-    await until(() => passes(again, at(spec, 'startupProbe')), 'its startup probe once more');
-    expect(await passes(again, at(spec, 'readinessProbe'))).toBe(true);
-    expect(troubles(again)).toEqual([]);
-  });
-
   it.runIf(hasTomcat())('reads the counters of the JVM in the other container from the shared /tmp', async () => {
     await open(MINIMAL);
     await pod.startTomcat();
@@ -104,17 +95,6 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     const { headers, body = '' } = await pod.get(url);
     expect(headers).toMatchObject({ 'metrics-source': expect.stringMatching(/^hsperfdata/) });
     expect(JSON.parse(body).gauges['jvm.memory.heap.used'].value).toBeGreaterThan(1_000_000);
-  });
-
-  it('applies a changed Secret without a request', async () => {
-    await open(WITH_TOMCAT);
-    const other = tokenLine('prometheus', 'metrics');
-    project(pod.volumes.get('d2-sidecar-access') as string, { tokens: `${other.line}\n` }, 0o440, 65532);
-    const status = async (token: string) =>
-      (await pod.get(`${MONITOR}/metrics`, { authorization: `Bearer ${token}` })).status;
-    // With the old one, which is valid until then: attempts with a token that is not valid yet are limited.
-    await until(async () => (await status(known.token)) === 401, 'the old token to be refused');
-    expect(await status(other.token)).toBe(200);
   });
 });
 

@@ -1,14 +1,5 @@
 /** Volumes of a Pod, made like kubelet's in a folder of the node. */
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { at, type Json } from '../../../support/kubernetes/manifests.ts';
 
@@ -31,8 +22,8 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
   );
 }
 
-/** Files of a ConfigMap or Secret, of root and the Pod's group. All are replaced atomically: each is a link through `..data`. */
-export function project(place: string, files: Readonly<Record<string, string>>, mode: number, group = 0): void {
+/** Files of a ConfigMap or Secret, of root and the Pod's group: each is a link through `..data`. */
+function project(place: string, files: Readonly<Record<string, string>>, mode: number, group = 0): void {
   const version = mkdtempSync(`${place}/..`);
   chmodSync(version, 0o755);
   for (const [name, text] of Object.entries(files)) {
@@ -41,11 +32,8 @@ export function project(place: string, files: Readonly<Record<string, string>>, 
     chmodSync(file, mode);
     chownSync(file, 0, group);
   }
-  symlinkSync(path.basename(version), path.join(place, '..data_tmp'));
-  renameSync(path.join(place, '..data_tmp'), path.join(place, '..data'));
-  const linked = readdirSync(place);
-  for (const name of Object.keys(files).filter((one) => !linked.includes(one)))
-    symlinkSync(path.join('..data', name), path.join(place, name));
+  symlinkSync(path.basename(version), path.join(place, '..data'));
+  for (const name of Object.keys(files)) symlinkSync(path.join('..data', name), path.join(place, name));
 }
 
 function open(place: string, group: number | undefined, mode: number): void {
