@@ -3,14 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connectionsFor, DescriptorWatch } from '../../../src/proxy/listener/descriptor-watch.ts';
-import { ManualClock } from '../../support/clock.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { connectionsFor } from '../../../src/proxy/listener/descriptor-watch.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
-import { recordingLogger } from '../../support/wire/recording-logger.ts';
 import { RPC, RPC_PATH } from './fault-stand.ts';
 
 const defer = deferTo(afterEach);
@@ -100,9 +98,8 @@ it('a process without a free file descriptor answers 503 on open connections, id
     expect(await post(served)).toMatchObject({ status: 200, body: 'fine' });
     const refused = await post(fresh);
     expect(refused.status).toBe(503);
-    expect(JSON.parse(refused.body)).toMatchObject({
-      ...{ status: 503, error: 'connection_limit_reached', code: 'D2S_ERR_UPSTREAM_RESOURCES' },
-    });
+    const problem = { status: 503, error: 'connection_limit_reached', code: 'D2S_ERR_UPSTREAM_RESOURCES' };
+    expect(JSON.parse(refused.body)).toMatchObject(problem);
     failed = answered + 1;
     const shortages = async () => (await samples(monitor)).get('d2_sidecar_descriptor_shortages_total') ?? 0;
     await expect.poll(shortages, { timeout: 5_000 }).toBeGreaterThan(0);
@@ -123,9 +120,8 @@ it('a process without a free file descriptor answers 503 on open connections, id
   expect(told.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(failed);
   await expect.poll(() => sidecar.logs.filter(({ shortages }) => shortages !== undefined)).toHaveLength(2);
   expect(sidecar.logs.filter(({ code }) => code === 'EMFILE')).toHaveLength(1);
-  expect(sidecar.logs.find(({ reason }) => reason === 'EMFILE')).toMatchObject({
-    code: 'D2S_ERR_UPSTREAM_RESOURCES',
-  });
+  const blamed = { code: 'D2S_ERR_UPSTREAM_RESOURCES' };
+  expect(sidecar.logs.find(({ reason }) => reason === 'EMFILE')).toMatchObject(blamed);
 });
 
 /**
@@ -145,34 +141,3 @@ function lowestLimit(pid: number): number {
 function setLimit(pid: number, openFiles: number): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${openFiles}:`]);
 }
-
-describe('the descriptor watch', () => {
-  function watchOf(open: () => number) {
-    const clock = new ManualClock();
-    const { logger, logged } = recordingLogger();
-    return { watch: new DescriptorWatch(clock, logger, open), clock, logged };
-  }
-  const failing = (code: string) => () => {
-    throw Object.assign(new Error(code), { code });
-  };
-
-  it('counts each shortage, and logs at most once in ten seconds', () => {
-    const { watch, clock, logged } = watchOf(failing('EMFILE'));
-    for (let second = 0; second < 25; second += 1) {
-      watch.check();
-      clock.advanceS(1);
-    }
-    expect(watch.shortages).toBe(25);
-    expect(logged.map(({ details }) => details)).toEqual([
-      { code: 'EMFILE', shortages: 1 },
-      { code: 'EMFILE', shortages: 11 },
-      { code: 'EMFILE', shortages: 21 },
-    ]);
-  });
-
-  it('does not count another failure as a shortage', () => {
-    const { watch, logged } = watchOf(failing('EACCES'));
-    watch.check();
-    expect([watch.shortages, logged]).toEqual([0, []]);
-  });
-});

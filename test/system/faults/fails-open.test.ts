@@ -2,60 +2,29 @@
  * Measuring fails open: with every observer throwing, every table full and no source for the JVM, both ends see the same bytes
  * as without a sidecar. The configuration turns the cases of `data-path.cases.ts` into calls of the application.
  */
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exchange.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { Comparison } from '../wire/comparison.ts';
-import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
+import { answeringWith, asking, request, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/run-case.ts';
 import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
 import { startFaultStand } from './fault-stand.ts';
 
-const TIMEOUT_MS = 60_000;
+const LONG = { timeout: 60_000 };
 /** Frames of a text, unmasked from the server, masked (with zeros) from the client. */
 const fromServer = (text: string) => `\x81${String.fromCharCode(text.length)}${text}`;
 const fromClient = (text: string) => `\x81${String.fromCharCode(0x80 + text.length)}\0\0\0\0${text}`;
 
-const three = (make: (n: number) => object) => [1, 2, 3].map(make);
 const json = (value: unknown) => JSON.stringify(value);
 const CONNECT = json([{ channel: '/meta/connect', clientId: 'c1', connectionType: 'websocket' }]);
 const PUSHED = fromServer(json([{ channel: '/d2/object/H.A', data: 1 }]));
-const bayeux = (value: unknown) => requestWith(json(value), 'POST /live', 'Content-Type: application/json');
-
-const ANSWERS: Readonly<Record<string, unknown>> = {
-  '/meta/handshake': { successful: true, clientId: 'c1', version: '1.0', supportedConnectionTypes: ['long-polling'] },
-  '/meta/subscribe': { successful: true, subscription: '/d2/object/H.A' },
-  '/meta/connect': { successful: true, advice: { timeout: 30_000 } },
-};
 
 /** Comet traffic, which fills tables as well. */
 const cometCases: readonly DataPathCase[] = [
-  {
-    name: 'a Comet conversation by long-polling',
-    statuses: [200, 200, 200, 200],
-    upstream: answeringWith((_request, index) => {
-      const channel = ['/meta/handshake', '/meta/subscribe', '/meta/connect', '/service/d2/rpc'][index] ?? '';
-      const pushed = three((value) => ({ channel: `/d2/object/H.${value}`, data: { value } }));
-      const own = { channel, clientId: 'c1', id: String(index), ...(ANSWERS[channel] as object | undefined), data: {} };
-      return responseWith(json([own, ...pushed]), '200 OK', 'Content-Type: application/json');
-    }),
-    client: asking(
-      bayeux([{ channel: '/meta/handshake', version: '1.0', id: '0', ext: { authentication: { user: 'u' } } }]),
-      bayeux(three((n) => ({ channel: '/meta/subscribe', clientId: 'c1', subscription: `/d2/object/H.${n}` }))),
-      bayeux([{ channel: '/meta/connect', clientId: 'c1', id: '2' }]),
-      bayeux(
-        three((id) => ({
-          channel: '/service/d2/rpc',
-          clientId: 'c1',
-          id,
-          data: { eventName: 'E', rpcName: `R${id}` },
-        })),
-      ),
-    ),
-  },
   {
     name: 'a Comet conversation over WebSocket',
     statuses: [101],
@@ -125,63 +94,51 @@ const defer = deferTo(afterAll);
 const comparison = await Comparison.start();
 defer(() => comparison.close());
 
-const config = (base: Config) => ({
-  ...narrow(base),
-  upstream: { ...base.upstream, port: comparison.upstream.port },
-});
+const config = (base: Config) => ({ ...narrow(base), upstream: { ...base.upstream, port: comparison.upstream.port } });
 const harness = await startFaultStand({ config }, defer);
 
-describe('the sidecar', () => {
-  it(
-    'passes everything on unchanged when every table is full and the JVM cannot be read',
-    async () => {
-      await fill(harness.port);
-      await comparison.playAll(quick, harness.port, 'bytes');
-      const samples = await harness.samples();
-      for (const kind of ['rpc', 'object']) {
-        expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
-      }
-      expect(samples.get('d2_sidecar_sessions_untracked_total')).toBeGreaterThan(0);
-      const unread = [...samples].filter(
-        ([name, value]) => name.startsWith('d2_sidecar_comet_unread_total') && value > 0,
-      );
-      expect(unread).not.toEqual([]);
-      expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
-      expect(samples.get('d2_sidecar_jvm_read_failures_total')).toBeGreaterThan(0);
-      expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
-    },
-    TIMEOUT_MS,
-  );
+it('the sidecar passes everything on unchanged when every table is full and the JVM cannot be read', LONG, async () => {
+  await fill(harness.port);
+  await comparison.playAll(quick, harness.port, 'bytes');
+  const samples = await harness.samples();
+  const unread = [...samples].filter(([name, value]) => name.startsWith('d2_sidecar_comet_unread_total') && value > 0);
+  expect(unread).not.toEqual([]);
+  for (const name of [
+    ...['rpc', 'object'].map((kind) => `d2_sidecar_names_folded_total{application="",kind="${kind}"}`),
+    ...['d2_sidecar_sessions_untracked_total', 'd2_sidecar_jvm_read_failures_total'],
+  ]) {
+    expect(samples.get(name), name).toBeGreaterThan(0);
+  }
+  expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
+  expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
+});
 
-  it(
-    'passes everything on unchanged when all measuring throws, and logs that once',
-    async () => {
-      breakAll(harness.sidecar.recorder);
-      await comparison.playAll(quick, harness.port, 'bytes');
-      const { reporter } = harness.sidecar;
-      const before = reporter.observerErrors;
-      expect(before).toBeGreaterThan(quick.length);
-      // Timers throw as well, and do not end the process.
-      await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
-      expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
-      expect(harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
-        { error: 'TypeError' },
-      ]);
-      expect(JSON.stringify(harness.logged)).not.toContain('secret');
-    },
-    TIMEOUT_MS,
-  );
+it('the sidecar passes everything on unchanged when all measuring throws, and logs that once', LONG, async () => {
+  breakAll(harness.sidecar.recorder);
+  await comparison.playAll(quick, harness.port, 'bytes');
+  const { reporter } = harness.sidecar;
+  const before = reporter.observerErrors;
+  expect(before).toBeGreaterThan(quick.length);
+  // Timers throw as well, and do not end the process.
+  await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
+  expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
+  const errors = harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details);
+  expect(errors).toEqual([{ error: 'TypeError' }]);
+  expect(JSON.stringify(harness.logged)).not.toContain('secret');
 });
 
 /** Two users, names and objects, each one more than the table holds. */
 async function fill(port: number): Promise<void> {
-  const subject = (user: string, target: string): DataPathCase => ({
-    name: user,
-    sidecarOnly: 'only the sidecar has tables',
-    upstream: answeringWith(() => responseWith('fine', '200 OK')),
-    client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),
-  });
   for (const user of ['one', 'two']) {
-    for (const target of [`/calls/${user}`, `/a/${user}`]) await comparison.play(subject(user, target), port, 'fields');
+    for (const path of [`calls/${user}`, `a/${user}`]) {
+      const authorization = `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
+      const subject: DataPathCase = {
+        name: user,
+        sidecarOnly: 'only the sidecar has tables',
+        upstream: answeringWith(() => responseWith('fine', '200 OK')),
+        client: asking(request(`GET /${path}`, authorization)),
+      };
+      await comparison.play(subject, port, 'fields');
+    }
   }
 }

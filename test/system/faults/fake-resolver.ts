@@ -32,8 +32,6 @@ export class FakeResolver {
     else answer(null, '127.0.0.1', 4);
   };
 
-  readonly gone = failing('ENOTFOUND');
-
   release(): void {
     for (const answer of this.#waiting.splice(0)) this.loopback(answer, true);
   }

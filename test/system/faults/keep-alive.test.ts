@@ -9,19 +9,11 @@ import { startConfigured } from '../../support/sidecar-process.ts';
 import { useCertificates } from '../../support/tls/ends.ts';
 import { RawUpstream } from '../../support/wire/raw-upstream.ts';
 
-/** Timer of the connection, with its time: `02:` is that of keep-alive. */
-const KEEP_ALIVE_TIMER = /^02:/;
-
-/** Whether the end at `local` has a keep-alive timer. */
+/** Whether the end at `local` has a keep-alive timer: `02:` and its time. */
 function isWatched(local: number, remote: number): boolean {
-  const rows = readFileSync('/proc/net/tcp', 'latin1').split('\n');
-  const [, , , , , timer = ''] = rows.map((row) => row.trim().split(/\s+/)).find(isBetween(local, remote)) ?? [];
-  return KEEP_ALIVE_TIMER.test(timer);
-}
-
-function isBetween(local: number, remote: number): (columns: readonly string[]) => boolean {
-  const portIn = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16);
-  return ([, localAddress, remoteAddress]) => portIn(localAddress) === local && portIn(remoteAddress) === remote;
+  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
+  const row = new RegExp(`: \\w+:${hex(local)} \\w+:${hex(remote)} \\w\\w \\S+ 02:`);
+  return row.test(readFileSync('/proc/net/tcp', 'latin1'));
 }
 
 describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {

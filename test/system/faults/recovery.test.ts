@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { answering } from '../../support/wire/stand.ts';
-import { FakeResolver, NAME } from './fake-resolver.ts';
+import { FakeResolver, failing, NAME } from './fake-resolver.ts';
 import { atHeads, GET, OK, RPC, sound, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
 describe('an upstream', () => {
@@ -63,7 +63,7 @@ describe('the name of the upstream', () => {
     const harness = await startFaultStand({ ...named, script: sound });
     const [established, fresh] = [harness.client(RPC), harness.client()];
     await established.until('fine');
-    resolver.answer = resolver.gone;
+    resolver.answer = failing('ENOTFOUND');
     established.send(RPC);
     await expect.poll(() => established.received.split('fine').length - 1).toBe(2);
     fresh.send(RPC);
@@ -83,7 +83,6 @@ describe('the name of the upstream', () => {
     const harness = await startFaultStand({ ...named, script: sound });
     const clients = Array.from({ length: 20 }, () => harness.client(RPC));
     await expect.poll(() => harness.sidecar.reporter.open).toBe(20);
-    expect(resolver.asked).toBe(1);
     resolver.release();
     await Promise.all(clients.map((client) => client.until('fine')));
     expect(resolver.asked).toBe(1);
@@ -124,28 +123,24 @@ describe('upstream.responseTimeout', () => {
   });
 });
 
-it.each(['reset', 'destroy'] as const)(
-  'a client that leaves while the upstream is being connected cancels the connection (%s)',
-  async (how) => {
-    const resolver = new FakeResolver();
-    const config = ({ upstream, timeouts }: Config) => ({
-      upstream: { ...upstream, host: NAME },
-      timeouts: { ...timeouts, halfClosedMs: 30 },
-    });
-    const harness = await startFaultStand({ config, script: sound });
-    const client = harness.client(GET);
-    const { sidecar } = harness;
-    await expect.poll(() => resolver.asked).toBe(1);
-    if (how === 'reset') client.socket.resetAndDestroy();
-    else client.socket.destroy();
-    await expect.poll(() => sidecar.reporter.open).toBe(0);
-    await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
-    resolver.release();
-    // The next client gets through, so an attempt for the first would have arrived before it.
-    resolver.answer = resolver.loopback;
-    await harness.client(GET).until('fine');
-    expect(harness.upstreams).toHaveLength(1);
-    const { exchanges } = sidecar.recorder.own;
-    expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
-  },
-);
+it('a client that leaves while the upstream is being connected cancels the connection', async () => {
+  const resolver = new FakeResolver();
+  const config = ({ upstream, timeouts }: Config) => ({
+    upstream: { ...upstream, host: NAME },
+    timeouts: { ...timeouts, halfClosedMs: 30 },
+  });
+  const harness = await startFaultStand({ config, script: sound });
+  const client = harness.client(GET);
+  const { sidecar } = harness;
+  await expect.poll(() => resolver.asked).toBe(1);
+  client.socket.destroy();
+  await expect.poll(() => sidecar.reporter.open).toBe(0);
+  await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
+  resolver.release();
+  // The next client gets through, so an attempt for the first would have arrived before it.
+  resolver.answer = resolver.loopback;
+  await harness.client(GET).until('fine');
+  expect(harness.upstreams).toHaveLength(1);
+  const { exchanges } = sidecar.recorder.own;
+  expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
+});

@@ -39,36 +39,40 @@ async function stuckUpload() {
   return client;
 }
 
+/** Three idle timeouts, by the socket's own timer. */
+async function staysSilent(socket: Socket): Promise<void> {
+  socket.setTimeout(3 * IDLE_MS);
+  await once(socket, 'timeout');
+  expect(socket.destroyed).toBe(false);
+}
+
+const idleHits = async () => (await harness.samples()).get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}');
+
 describe('a client that uploads to an upstream that does not read', () => {
-  it('is noticed when it resets its connection', async () => {
+  it('keeps its connection as long as it stays, and is noticed when it resets it', async () => {
     const { socket } = await stuckUpload();
+    await staysSilent(socket);
+    expect(harness.sidecar.reporter.open).toBe(1);
     socket.end();
     socket.resetAndDestroy();
     await expect.poll(() => harness.sidecar.reporter.open, { timeout: 5_000 }).toBe(0);
-    const samples = await harness.samples();
-    expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
+    expect(await idleHits()).toBe(0);
   });
 
-  it('keeps its connection as long as it stays, and is idle only once the upstream reads', async () => {
+  it('is idle only once the upstream reads', async () => {
     const client = await stuckUpload();
-    const { socket } = client;
-    // Three idle timeouts, by the client's own timer.
-    socket.setTimeout(3 * IDLE_MS);
-    await once(socket, 'timeout');
-    expect(harness.sidecar.reporter.open).toBe(1);
-    expect(socket.destroyed).toBe(false);
-    socket.removeAllListeners('drain');
+    client.socket.removeAllListeners('drain');
     harness.upstreams[0]?.resume();
     await client.ended();
-    const samples = await harness.samples();
-    expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(1);
+    expect(await idleHits()).toBe(1);
   });
 });
 
 const openTunnels = async () => (await harness.samples()).get('d2_sidecar_upgraded_connections');
 
-describe('a WebSocket of which one end sends and the other does not read', () => {
-  async function stuckTunnel(sender: 'client' | 'upstream') {
+it.each(['client', 'upstream'] as const)(
+  'a WebSocket of which one end does not read stays open as long as the sending %s stays, and ends when it resets',
+  async (sender) => {
     const script = (upstream: Socket) => {
       upstream.once('data', () => {
         upstream.write(SWITCHING);
@@ -79,28 +83,16 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
     const client = harness.client(WEBSOCKET);
     await client.until('\r\n\r\n');
     client.socket.pause();
-    const [upstream] = harness.upstreams;
-    const ends = { client: client.socket, upstream: upstream as Socket };
-    const [from, to] = sender === 'client' ? [ends.client, ends.upstream] : [ends.upstream, ends.client];
+    const ends = [client.socket, harness.upstreams[0] as Socket] as const;
+    const [from, to] = sender === 'client' ? ends : ([ends[1], ends[0]] as const);
     await fill(from);
-    return { from, to };
-  }
-
-  it.each(['client', 'upstream'] as const)('ends when the sending %s resets its connection', async (sender) => {
-    const { from, to } = await stuckTunnel(sender);
+    await staysSilent(from);
     expect(await openTunnels()).toBe(1);
     from.resetAndDestroy();
     await expect.poll(openTunnels, { timeout: 5_000 }).toBe(0);
     to.destroy();
-  });
-
-  it.each(['client', 'upstream'] as const)('stays open as long as the sending %s stays', async (sender) => {
-    const { from } = await stuckTunnel(sender);
-    from.setTimeout(3 * IDLE_MS);
-    await once(from, 'timeout');
-    expect([from.destroyed, await openTunnels()]).toEqual([false, 1]);
-  });
-});
+  },
+);
 
 /** Connects, sends a request, and resets, while the accepting thread is blocked. */
 const LEAVES_UNSWITCHING = `
