@@ -24,7 +24,7 @@ export type { Response };
 export { Peer as RawPeer };
 
 /** An upstream that answers each request: `.../hold...` after `release`, an upgrade with 101, all else at once. */
-export class Upstream {
+class Upstream {
   readonly connections: net.Socket[] = [];
   received = '';
   lastAnswered: net.Socket | undefined;
@@ -55,15 +55,12 @@ export class Upstream {
   }
 
   #answer(socket: net.Socket, head: string): void {
-    if (/^upgrade:/im.test(head)) {
-      socket.write(SWITCHING);
-      return;
-    }
     const send = () => {
       this.lastAnswered = socket;
       socket.write(OK);
     };
-    if (/^\w+ \S*\/hold/.test(head)) this.#held.push(send);
+    if (/^upgrade:/im.test(head)) socket.write(SWITCHING);
+    else if (/^\w+ \S*\/hold/.test(head)) this.#held.push(send);
     else send();
   }
 }

@@ -1,4 +1,4 @@
-/** What code costs: that of messages and of the history is loaded only if they are configured; none takes two bytes for a character. */
+/** What code costs: that of messages and of the history is loaded only if they are configured. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -25,18 +25,9 @@ const mail = { smtp: 'smtp://127.0.0.1:1', from: 'd2@example.org', to: ['operato
 
 it.each<[string, object, string[]]>([
   ['neither', {}, []],
-  ['a receiver', { alerts: { webhook: { url: 'http://127.0.0.1:1/hook' } } }, ['alerts']],
   ['a mail server', { alerts: { mail } }, ['alerts', 'mail', 'packages~mail']],
   ['a history', { history: { file: path.join(temporaryFolder(defer), 'history.db') } }, ['archive']],
 ])('with %s its code is loaded, and no other optional part', async (_what, config, parts) => {
   const files = await filesLoadedBy(config);
   expect(OPTIONAL.filter((name) => files.includes(name))).toEqual(parts);
-});
-
-it('is ASCII: V8 keeps a file with one character outside Latin-1 in twice the memory', () => {
-  const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /^[^/]*\.js$|^parts\//.test(name),
-  );
-  expect(files.length).toBeGreaterThan(50);
-  expect(files.filter((name) => /[^\0-\x7f]/.test(readFileSync(path.join('dist', name), 'utf8')))).toEqual([]);
 });
