@@ -102,7 +102,6 @@ describe('the fields about a certificate', () => {
 
   it.each<[string, string, string, Pair | undefined]>([
     ['in a request with an absolute-form target', 'GET http://plant/a HTTP/1.1', CLOSE, undefined],
-    ['in a request with HTTP/1.0', 'GET /a HTTP/1.0', CLOSE, undefined],
     ['in a request with an upgrade', 'GET /a HTTP/1.1', UPGRADE, undefined],
     ['with a certificate of another authority', 'GET /a HTTP/1.1', CLOSE, stranger],
   ])('a client cannot write the fields %s', async (_what, line, end, as) => {

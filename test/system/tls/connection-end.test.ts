@@ -8,30 +8,31 @@ import { listening } from '../../support/net.ts';
 import { pemOf } from '../../support/tls/certificates.ts';
 import { useCertificates } from '../../support/tls/ends.ts';
 
-let socket: net.Socket;
-
 const folder = useCertificates();
 
-/** `socket` is one that we dialled, to a peer that reads nothing. */
-async function connect(isSecure: boolean): Promise<void> {
+/** A socket that we dialled, to a peer that reads nothing. */
+async function connect(isSecure: boolean): Promise<net.Socket> {
   const options = { allowHalfOpen: true, pauseOnConnect: !isSecure };
   const pem = isSecure ? pemOf(folder.authority()) : undefined;
   const server = pem ? tls.createServer({ ...options, ...pem }) : net.createServer(options);
   const to = { port: await listening(server), host: '127.0.0.1', allowHalfOpen: true };
   const accepted = once(server, isSecure ? 'secureConnection' : 'connection');
-  socket = isSecure ? tls.connect({ ...to, rejectUnauthorized: false }) : net.connect(to);
+  const socket = isSecure ? tls.connect({ ...to, rejectUnauthorized: false }) : net.connect(to);
   socket.on('error', () => undefined);
   await once(socket, isSecure ? 'secureConnect' : 'connect');
   const [peer] = (await accepted) as [net.Socket];
   // Made by the reset.
   peer.on('error', () => undefined);
-  untilTestEnds(() => peer.destroy());
-  untilTestEnds(() => server.close());
+  untilTestEnds(() => {
+    peer.destroy();
+    server.close();
+  });
+  return socket;
 }
 
 describe.each([false, true])('reset of a connection (TLS: %s)', (isSecure) => {
   it('does not wait for unread data', async () => {
-    await connect(isSecure);
+    const socket = await connect(isSecure);
     socket.end(Buffer.alloc(16 * 1024 * 1024));
     const closed = once(socket, 'close');
     resetConnection(socket);
@@ -44,7 +45,7 @@ describe.each([false, true])('reset of a connection (TLS: %s)', (isSecure) => {
     ['a tick later', process.nextTick],
     ['a turn later', setImmediate],
   ])('closes one whose end is just being sent: %s', async (_, when) => {
-    await connect(isSecure);
+    const socket = await connect(isSecure);
     const closed = once(socket, 'close');
     socket.end('the last');
     when(() => resetConnection(socket));

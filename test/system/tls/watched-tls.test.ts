@@ -73,21 +73,16 @@ describe('watched certificate files', () => {
   });
 
   it('are followed through a changing link, as in Kubernetes', async () => {
-    const data = path.join(folder.folder, 'kubernetes');
-    const filesIn = (name: string) => ({
-      certFile: path.join(data, name, 'tls.crt'),
-      keyFile: path.join(data, name, 'tls.key'),
-    });
+    const at = (...names: readonly string[]) => path.join(folder.folder, 'kubernetes', ...names);
+    const filesIn = (name: string) => ({ certFile: at(name, 'tls.crt'), keyFile: at(name, 'tls.key') });
     for (const [name, source] of Object.entries({ 1: first, 2: second })) {
-      mkdirSync(path.join(data, name), { recursive: true });
+      mkdirSync(at(name), { recursive: true });
       put(filesIn(name), source);
     }
-    symlinkSync('1', path.join(data, '..data'));
-    symlinkSync('..data/tls.crt', path.join(data, 'tls.crt'));
-    symlinkSync('..data/tls.key', path.join(data, 'tls.key'));
-    await open(filesIn('.'));
-    symlinkSync('2', path.join(data, '..tmp'));
-    renameSync(path.join(data, '..tmp'), path.join(data, '..data'));
+    symlinkSync('1', at('..data'));
+    await open(filesIn('..data'));
+    symlinkSync('2', at('..tmp'));
+    renameSync(at('..tmp'), at('..data'));
     await watched.poll();
     expect(given).toEqual([SECOND]);
   });
@@ -119,26 +114,20 @@ describe('watched certificate files', () => {
 });
 
 describe('other certificate files', () => {
-  it('are used and watched from the takeover on', async () => {
+  it('are used and watched from the takeover on, and not undone by a running poll of the earlier files', async () => {
     const next = copyOf(second);
     const apply = await watched.prepareReload(named(next));
     expect(watched.material.options.cert).toBe(FIRST);
-    apply();
-    expect([given, watched.numbers.replaced]).toEqual([[SECOND], 1]);
-    put(next, first);
-    await watched.poll();
-    expect(given).toEqual([SECOND, FIRST]);
-  });
-
-  it('are not undone by a running poll of the earlier files', async () => {
-    const apply = await watched.prepareReload(named(copyOf(second)));
     writeFileSync(pair.certFile, `${FIRST}\n`);
     const look = watched.poll();
     apply();
     await look;
     await watched.poll();
-    expect([given, watched.material.options.cert]).toEqual([[SECOND], SECOND]);
+    expect([given, watched.material.options.cert, watched.numbers.replaced]).toEqual([[SECOND], SECOND, 1]);
     expect(levels()).not.toContain('error');
+    put(next, first);
+    await watched.poll();
+    expect(given).toEqual([SECOND, FIRST]);
   });
 
   it('that cannot be used are reported at once, and change nothing, like those with the same content', async () => {
@@ -152,41 +141,33 @@ describe('other certificate files', () => {
   });
 });
 
-describe('a stand-in certificate', () => {
-  it('is self-signed, valid now, and new with its own key each time', async () => {
-    const { cert, key } = await createStandIn(systemClock);
-    const parsed = new X509Certificate(cert);
-    expect(parsed.subject).toBe('CN=d2-sidecar without its certificate');
-    expect(parsed.issuer).toBe(parsed.subject);
-    expect(parsed.verify(parsed.publicKey)).toBe(true);
-    expect(parsed.checkPrivateKey(createPrivateKey(key))).toBe(true);
-    expect(Date.parse(parsed.validFrom)).toBeLessThan(systemClock.epochMs());
-    expect(Date.parse(parsed.validTo)).toBeGreaterThan(systemClock.epochMs());
-    expect(new X509Certificate((await createStandIn(systemClock)).cert).serialNumber).not.toBe(parsed.serialNumber);
-  });
-
-  it('trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
-    const { logger, logged } = recordingLogger();
-    const keyFile = path.join(folder.folder, 'key');
-    const config = { certFile: first.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
-    const tls = await ListenerTls.open('monitor.tls', config, { clock: systemClock, logger }, WatchedTls.openOrStandIn);
-    const { cert, ca } = tls.serverOptions(1_000);
-    expect(ca).toBe(cert);
-    const reason = `monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`;
-    expect(tls.files.trouble?.message).toBe(reason);
-    expect(tls.numbers).toMatchObject({ notAfterEpochMs: undefined, unusable: 1, replaced: 0 });
-    for (let look = 0; look < 3; look += 1) await tls.files.poll();
-    const details = { section: 'monitor.tls', code: 'D2S_ERR_TLS_FILE', reason };
-    expect(logged).toEqual([expect.objectContaining({ level: 'error', details })]);
-    folder.file('key', 'no key');
-    await tls.files.poll();
-    expect(tls.files.trouble?.code).toBe('D2S_ERR_CONFIG');
-    folder.file('key', textOf(first.keyFile));
-    await tls.files.poll();
-    expect(tls.files.trouble).toBeUndefined();
-    expect(tls.serverOptions(1_000).cert).toBe(textOf(first.certFile));
-    expect(tls.numbers).toMatchObject({ notAfterEpochMs: expect.any(Number), replaced: 1 });
-  });
+it('a stand-in certificate is self-signed and new each time, trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
+  const { logger, logged } = recordingLogger();
+  const keyFile = path.join(folder.folder, 'key');
+  const config = { certFile: first.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
+  const tls = await ListenerTls.open('monitor.tls', config, { clock: systemClock, logger }, WatchedTls.openOrStandIn);
+  const { cert, key, ca } = tls.serverOptions(1_000);
+  expect(ca).toBe(cert);
+  const parsed = new X509Certificate(String(cert));
+  expect([parsed.subject, parsed.issuer]).toEqual(Array(2).fill('CN=d2-sidecar without its certificate'));
+  expect(parsed.verify(parsed.publicKey)).toBe(true);
+  expect(parsed.checkPrivateKey(createPrivateKey(String(key)))).toBe(true);
+  expect(Date.parse(parsed.validTo)).toBeGreaterThan(systemClock.epochMs());
+  expect(new X509Certificate((await createStandIn(systemClock)).cert).serialNumber).not.toBe(parsed.serialNumber);
+  const reason = `monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`;
+  expect(tls.files.trouble?.message).toBe(reason);
+  expect(tls.numbers).toMatchObject({ notAfterEpochMs: undefined, unusable: 1, replaced: 0 });
+  for (let look = 0; look < 3; look += 1) await tls.files.poll();
+  const details = { section: 'monitor.tls', code: 'D2S_ERR_TLS_FILE', reason };
+  expect(logged).toEqual([expect.objectContaining({ level: 'error', details })]);
+  folder.file('key', 'no key');
+  await tls.files.poll();
+  expect(tls.files.trouble?.code).toBe('D2S_ERR_CONFIG');
+  folder.file('key', textOf(first.keyFile));
+  await tls.files.poll();
+  expect(tls.files.trouble).toBeUndefined();
+  expect(tls.serverOptions(1_000).cert).toBe(textOf(first.certFile));
+  expect(tls.numbers).toMatchObject({ notAfterEpochMs: expect.any(Number), replaced: 1 });
 });
 
 it('a large bundle of authorities is read in steps, trusted to its last certificate, and parsed again only after a change', async () => {
