@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { constants, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { describeFileError, openTrusted, readRegularFile, UntrustedFileError } from '../../../src/base/trusted-file.ts';
@@ -21,22 +19,15 @@ async function read(file: string): Promise<string> {
 }
 
 describe('a regular file', () => {
-  it.each([0, 1, 65_536, 65_537, MAX_BYTES])('of %d bytes is read as a whole', async (bytes) => {
+  it.each([0, 65_537, MAX_BYTES])('of %d bytes is read as a whole', async (bytes) => {
     writeFileSync(at('file'), Buffer.alloc(bytes, 'x'));
     expect((await readRegularFile(at('file'), MAX_BYTES)).length).toBe(bytes);
-  });
-
-  it('is found by a relative path, with dots in it', async () => {
-    mkdirSync(at('sub'));
-    writeFileSync(at('file'), 'text');
-    expect(await read(`${path.relative(process.cwd(), at('sub'))}/.././/file`)).toBe('text');
   });
 
   it('that is too large, absent, or below a file, is refused by name of the reason', async () => {
     writeFileSync(at('file'), Buffer.alloc(MAX_BYTES + 1));
     expect(await read(at('file'))).toBe(`refused: it is larger than ${MAX_BYTES} bytes`);
     expect(await read(at('none'))).toBe('refused: ENOENT');
-    expect(await read(at('none/below'))).toBe('refused: ENOENT');
     expect(await read(at('file/below'))).toBe('refused: ENOTDIR');
   });
 });
@@ -46,20 +37,9 @@ describe('a file that is not regular', () => {
     ['a FIFO', () => at('fifo'), 'it is a FIFO, expected a regular file'],
     ['a folder', () => at(''), 'it is a folder, expected a regular file'],
     ['a device', () => '/dev/zero', 'it is a device, expected a regular file'],
-    ['a socket', () => at('socket'), 'ENXIO'],
   ])('is refused at once with its kind: %s', async (_what, toFile, reason) => {
     execFileSync('mkfifo', [at('fifo')]);
-    const server = net.createServer().listen(at('socket'));
-    await once(server, 'listening');
     expect(await read(toFile())).toBe(`refused: ${reason}`);
-    server.close();
-  });
-
-  it('is refused also if it is a FIFO whose writer is silent', async () => {
-    execFileSync('mkfifo', [at('fifo')]);
-    const { handle } = await openTrusted(at('fifo'), constants.O_RDWR);
-    expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
-    await handle.close();
   });
 });
 
@@ -74,27 +54,21 @@ describe('a symbolic link', () => {
     symlinkSync('real', at('way'));
     symlinkSync('link', at('second'));
     for (const name of ['link', 'way']) giveToOther(at(name));
-    for (const [file, link] of [
-      [at('link'), 'link'],
-      [at('way/file'), 'way'],
-    ] as const) {
-      const expected = new RegExp(
-        `^refused: ${at(link)} is a symbolic link owned by uid \\d+, expected the owner to be root`,
-      );
-      expect(await read(file)).toMatch(expected);
-    }
+    const expected = (link: string) =>
+      new RegExp(`^refused: ${at(link)} is a symbolic link owned by uid \\d+, expected the owner to be root`);
+    expect(await read(at('link'))).toMatch(expected('link'));
+    expect(await read(at('way/file'))).toMatch(expected('way'));
     expect(await read(at('second'))).toContain('is a symbolic link owned by uid');
     expect(await read(at('real/file'))).toBe('text');
   });
 
-  it('of our own is followed, relative or absolute, chained, and up', async () => {
+  it('of our own is followed, relative or absolute, chained, and up, unless it leads to itself', async () => {
     symlinkSync(at('real'), at('absolute'));
     symlinkSync('absolute/../real/file', at('chain'));
     symlinkSync('../real/./file', at('real/up'));
-    for (const file of [at('absolute/file'), at('chain'), at('real/up')]) expect(await read(file)).toBe('text');
-  });
-
-  it('to itself fails with the system’s code', async () => {
+    const relative = `${path.relative(process.cwd(), at('real'))}/.././/real/file`;
+    for (const file of [at('absolute/file'), at('chain'), at('real/up'), relative])
+      expect(await read(file)).toBe('text');
     symlinkSync('loop', at('loop'));
     expect(await read(at('loop'))).toBe('refused: ELOOP');
   });

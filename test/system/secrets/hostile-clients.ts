@@ -73,51 +73,37 @@ const READABLE: readonly Row[] = [
 /** Each in a call of its own. The second half has to be refused. */
 const FIELDS = [
   `Authorization: Basic base64(${SHOWN.user}:«wrong password»)`,
-  'X-API-Key: «unknown X-API-Key»',
   'Authorization: Bearer «bearer token»',
   'Authorization: Digest username="u", response="«Digest»"',
-  'Authorization: «Authorization without a scheme»',
   'Authorization: Basic «Basic that is not base64»',
-  'Proxy-Authorization: Basic «Proxy-Authorization»',
   'Expect: «Expect»',
   'Upgrade: «Upgrade»\nConnection: upgrade',
-  'Connection: «Connection»',
   `${CHUNKED}\n\n1;x=«chunk extension»\na\n0\nX-Trailer: «trailer»`,
-  'Bad «name with a blank»: 1',
   '«line without a colon»',
   'X-Bad: «value with a control»\x01',
-  ' «folded line»',
+  'Bad «name with a blank»: 1',
   'Content-Length: «place of a length»',
   'Content-Length: 1\nContent-Length: 1«second length»',
   'Transfer-Encoding: «place of a coding»',
   `${CHUNKED}\nContent-Length: 3\nX-Secret: «field beside two framings»`,
   `${CHUNKED}\n\n«place of a chunk size»`,
   `${CHUNKED}\n\n0\n«broken trailer»`,
-  'Host: «second Host»',
   `X-Secret: ${'«head that is too large»'.repeat(4_000)}`,
 ];
 
 /** Valid or not, but not for the fast path. */
 const ODD: readonly Row[] = [
   ['CONNECT «target of CONNECT»:443'],
-  ['OPTIONS *', ['X-Secret: «field of OPTIONS»']],
-  ['TRACE /smartWeb?«query of TRACE»', ['Cookie: «cookie of TRACE»']],
   ['«method» /smartWeb'],
   ['GET http://u:«password before a bad port»@plant:99999999/smartWeb?«query behind a bad port»'],
-  ['GET http://[«bad address in a target»/smartWeb'],
-  ['GET /smartWeb#«fragment»'],
   ['GET /smartWeb/%zz«path behind a bad escape»'],
-  ['GET /smartWeb/../../«path above the root»'],
 ];
 
 const RAW = [
   `GET ${REST}/rpc/E.Demo/Plain?q=«query of HTTP/1.0» HTTP/1.0\nCookie: JSESSIONID=«cookie of HTTP/1.0»\n\n`,
-  `${CALL} HTTP/1.1\nHost: «password in Host»@plant\nConnection: close\n\n`,
   `${CALL} HTTP/1.1\nX-Secret: «field without Host»\nConnection: close\n\n`,
-  'GET /smartWeb?«query of another version» HTTP/9.9\nHost: plant\n\n',
   'GET /smartWeb «target with a blank» HTTP/1.1\nHost: plant\n\n',
   '«line that is no request»\n\n',
-  'PRI * HTTP/2.0\n\nSM\n\n«frames of HTTP/2»',
   '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03«hello of TLS»\n\n',
 ];
 
@@ -125,15 +111,17 @@ const ENDLESS = ['Content-Length: 1000\n\n«body that breaks off»', 'X-Secret: 
 
 async function poll(fill: Fill, listen: string): Promise<string[]> {
   const fields = ['Content-Type: application/json', 'Cookie: JSESSIONID=«cookie of long-polling»'];
-  const call = '[{"channel":"/service/d2/rpc","id":"q","data":{"eventName":"E","x":"«message in a query»"}}]';
-  const message = encodeURIComponent(fill(call));
-  const rows: readonly Row[] = [
+  const message = encodeURIComponent(
+    fill('[{"channel":"/service/d2/rpc","id":"q","data":{"x":"«message in a query»"}}]'),
+  );
+  const answers: string[] = [];
+  for (const row of [
     ...BODIES.map((body): Row => [`POST ${COMET}`, fields, body]),
     [`GET ${COMET}?jsonp=«name of a callback»&message=${message}`],
     [`POST ${COMET}`, [FORM], `message=${message}&token=«field of a Comet form»`],
-  ];
-  const answers: string[] = [];
-  for (const row of rows) answers.push(await say(listen, toRequest(fill, row)));
+  ] satisfies Row[]) {
+    answers.push(await say(listen, toRequest(fill, row)));
+  }
   return answers;
 }
 

@@ -89,18 +89,11 @@ const ANSWERS: Readonly<Record<string, Answer | string>> = {
   ].join('\n'),
   StatusLine: 'HTTP/1.1 «place of the status»\n\n',
   NotHttp: 'SSH-2.0-«banner of another protocol»\n',
-  NoColon: 'HTTP/1.1 200 OK\n«line without a colon»\n\n',
-  OddName: 'HTTP/1.1 200 OK\nX «odd name of a field»: 1\nContent-Length: 0\n\n',
   Length: 'HTTP/1.1 200 OK\nContent-Length: «place of a length»\n\n',
-  Lengths: 'HTTP/1.1 200 OK\nContent-Length: 1\nContent-Length: 1«second length»\n\na',
-  Coding: 'HTTP/1.1 200 OK\nTransfer-Encoding: «place of a coding»\n\n',
   Chunk: 'HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n«place of a chunk size»\n',
-  Trailer: 'HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n«broken trailer»\n\n',
   Switched: 'HTTP/1.1 101 Switching Protocols\nUpgrade: «unrequested protocol»\n\n',
   Head: `HTTP/1.1 200 OK\nX-«name of a field in a head that is too large»: ${'«head that is too large»'.repeat(4_000)}\n\n`,
   Cut: CUT,
-  CutHead: 'HTTP/1.1 200 OK\nX-Secret: «head that breaks off»',
-  Nothing: '',
 };
 
 const LOGGED_IN: Answer = {
@@ -173,9 +166,8 @@ function replyTo({ channel = '', id, subscription }: Message): object[] {
 
 /** The server of the JVM's condition: a different hostile answer to each reading, and a refused login at the end. */
 function answerReading(fill: Fill, kind: string, reading: number, response: http.ServerResponse): void {
-  const error = JVM_ERRORS[kind] ?? '';
   const answers: readonly Answer[] = [
-    { body: error },
+    { body: JVM_ERRORS[kind] ?? '' },
     { body: '«body that cannot be read»' },
     { status: 500, reason: '«reason of a 500»', body: '«body of a 500»' },
     { status: 302, fields: { Location: 'http://u:«password in Location»@h/' } },
