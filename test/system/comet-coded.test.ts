@@ -51,29 +51,21 @@ async function counted(request: readonly [string, Encode], response: readonly [s
   return { fromClient, fromUpstream, unread };
 }
 
-const BOTH = { fromClient: 1, fromUpstream: 1, unread: 0 };
-
 describe.each([false, true])('with a safe brotli decoder: %s', (isSafe) => {
   beforeEach(() => void vi.mocked(hasSafeBrotli).mockReturnValue(isSafe));
   const unread = isSafe ? 0 : 1;
 
-  it.each(['br', 'BR', 'br, identity'])('a request in %s is read only then, and otherwise counted', async (field) => {
-    const added = await counted([field, brotliCompressSync], ['', plain]);
-    expect(added).toEqual({ fromClient: 1 - unread, fromUpstream: 1, unread });
+  it('a body in brotli is read only then, and otherwise counted', async () => {
+    const request = await counted(['br', brotliCompressSync], ['', plain]);
+    expect(request).toEqual({ fromClient: 1 - unread, fromUpstream: 1, unread });
+    const answer = await counted(['', plain], ['Br, identity', brotliCompressSync]);
+    expect(answer).toEqual({ fromClient: 1, fromUpstream: 1 - unread, unread });
   });
 
-  it.each(['br', 'Br'])('an answer in %s is read only then, and otherwise counted', async (field) => {
-    const added = await counted(['', plain], [field, brotliCompressSync]);
-    expect(added).toEqual({ fromClient: 1, fromUpstream: 1 - unread, unread });
-  });
-
-  it('gzip and deflate are read in both directions', async () => {
-    expect(await counted(['gzip', gzipSync], ['deflate', deflateSync])).toEqual(BOTH);
-    expect(await counted(['x-GZIP', gzipSync], ['gzip', gzipSync])).toEqual(BOTH);
-  });
-
-  it.each(['br, gzip', 'gzip, br', 'compress', 'br2'])('%s is never read', async (field) => {
+  it('gzip and deflate are read in both directions, and two codings never', async () => {
+    const read = await counted(['x-GZIP', gzipSync], ['deflate', deflateSync]);
+    expect(read).toEqual({ fromClient: 1, fromUpstream: 1, unread: 0 });
     const both: Encode = (bytes) => gzipSync(brotliCompressSync(bytes));
-    expect(await counted(['', plain], [field, both])).toEqual({ fromClient: 1, fromUpstream: 0, unread: 1 });
+    expect(await counted(['', plain], ['br, gzip', both])).toEqual({ fromClient: 1, fromUpstream: 0, unread: 1 });
   });
 });

@@ -1,7 +1,7 @@
 /** The real `faye` server, and what old browsers send it, by callbacks and by forms. */
 import { createServer } from 'node:http';
 import faye, { type Message } from 'faye';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { COMET_PATH } from '../support/comet/login-desk.ts';
 import { HOLD_MS, listen, newValue, OBJECT_PREFIX, SUBSCRIBE_CHANNEL } from '../support/comet/plant.ts';
@@ -12,7 +12,6 @@ import { StatisticsReader, toLogins } from './comet/statistics.ts';
 const CALL: PlantCall = { service: 'rpc', eventName: 'E.Boiler', rpcName: 'Zapni', manner: 'data', workMs: 0 };
 const SERVICE_OBJECT = 'H.Kotolňa & 100%';
 const USER = 'žofia';
-const EXT = { authentication: { user: USER } };
 
 let bayeux: InstanceType<typeof faye.NodeAdapter>;
 let url: string;
@@ -38,26 +37,26 @@ beforeEach(async () => {
   reader = new StatisticsReader(sidecar.monitor);
 });
 
-function push(...objects: readonly string[]): void {
-  for (const object of objects) void bayeux.getClient().publish(`${OBJECT_PREFIX}${object}`, newValue(object));
-}
-
-describe.each(['callback', 'form'] as const)('polling by %s', (manner) => {
-  async function send(...messages: readonly object[]): Promise<Message[]> {
-    const message = JSON.stringify(messages);
-    if (manner === 'form') {
-      const response = await fetch(url, { method: 'POST', body: new URLSearchParams({ message }) });
-      return (await response.json()) as Message[];
+it.each(['callback', 'form'] as const)(
+  'subscriptions, values and calls are counted that are polled for by %s',
+  async (manner) => {
+    async function send(...messages: readonly object[]): Promise<Message[]> {
+      const message = JSON.stringify(messages);
+      if (manner === 'form') {
+        const response = await fetch(url, { method: 'POST', body: new URLSearchParams({ message }) });
+        return (await response.json()) as Message[];
+      }
+      const response = await fetch(`${url}?${new URLSearchParams({ jsonp: 'cb._7', message })}`);
+      const [, json = ''] = /^\/\*\*\/cb\._7\((.*)\);$/s.exec(await response.text()) ?? [];
+      return JSON.parse(json) as Message[];
     }
-    const response = await fetch(`${url}?${new URLSearchParams({ jsonp: 'cb._7', message })}`);
-    const [, json = ''] = /^\/\*\*\/cb\._7\((.*)\);$/s.exec(await response.text()) ?? [];
-    return JSON.parse(json) as Message[];
-  }
-
-  it('its subscriptions, values and calls are counted', async () => {
     const connectionType = manner === 'callback' ? 'callback-polling' : 'long-polling';
     const handshake = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: [connectionType] };
-    const [{ clientId } = {} as Message] = await send({ ...handshake, id: 'h', ext: EXT });
+    const [{ clientId } = {} as Message] = await send({
+      ...handshake,
+      id: 'h',
+      ext: { authentication: { user: USER } },
+    });
     const replies = await send(
       { channel: '/meta/subscribe', id: '1', clientId, subscription: `${OBJECT_PREFIX}Boiler_1` },
       { channel: '/meta/subscribe', id: '2', clientId, subscription: `${OBJECT_PREFIX}Boiler_2` },
@@ -69,7 +68,9 @@ describe.each(['callback', 'form'] as const)('polling by %s', (manner) => {
     const values: unknown[] = [];
     for (let round = 0; round < 3; round += 1) {
       const polled = send({ channel: '/meta/connect', id: `c${round}`, clientId, connectionType });
-      push('Boiler_1', 'Boiler_2', 'Boiler_1');
+      for (const object of ['Boiler_1', 'Boiler_2', 'Boiler_1']) {
+        void bayeux.getClient().publish(`${OBJECT_PREFIX}${object}`, newValue(object));
+      }
       values.push(...(await polled).filter(({ channel }) => channel === `${OBJECT_PREFIX}Boiler_1`));
     }
     expect(values).toHaveLength(6);
@@ -80,5 +81,5 @@ describe.each(['callback', 'form'] as const)('polling by %s', (manner) => {
     };
     await expect.poll(() => reader.statistics(), { timeout: 6_000 }).toEqual(counts);
     expect(await reader.logins()).toEqual(toLogins([{ userName: USER, ...counts }], 'COMET_LONG_POLLING'));
-  });
-});
+  },
+);

@@ -1,5 +1,5 @@
 /** Browsers with their cookies, and how their users log in and out. */
-import { LOGIN_PATH, LOGOUT_PATH, RIGHT_PASSWORD } from './login-desk.ts';
+import { LOGIN_PATH, RIGHT_PASSWORD } from './login-desk.ts';
 
 /** A browser with its cookies and the user in front of it; its tabs are clients. */
 export interface Browser {
@@ -40,34 +40,24 @@ export function toPlan(userName: string, login: LoginManner, tabs: 1 | 2) {
   return { browser, login, tabs };
 }
 
-/** Logs in as the plan says; every third form login has a wrong password first. */
-export async function logIn(origin: string, { browser, login }: BrowserPlan, number: number): Promise<void> {
+/** Logs in as the plan says; on a page with a wrong password first. */
+export async function logIn(origin: string, { browser, login }: BrowserPlan): Promise<void> {
   if (login === 'ext' || login === 'basic') return;
-  if (login === 'form-on-page') await visit(origin, browser, '/smartWeb/');
-  if (number % 3 === 0) await post(origin, browser, 'wrong', 403);
+  if (login === 'form-on-page') {
+    await visit(origin, browser, '/smartWeb/');
+    await post(origin, browser, 'wrong', 403);
+  }
   await post(origin, browser, RIGHT_PASSWORD, 303);
 }
 
-export async function logOut(origin: string, browser: Browser): Promise<void> {
-  await visit(origin, browser, LOGOUT_PATH);
-}
-
-async function visit(origin: string, browser: Browser, path: string): Promise<void> {
-  const response = await fetch(`${origin}${path}`, { headers: fieldsOf(browser) });
-  await response.arrayBuffer();
-  if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
-  keepCookies(browser, response.headers.getSetCookie());
-}
-
 async function post(origin: string, browser: Browser, password: string, expected: number): Promise<void> {
-  const form = new URLSearchParams({ lang: 'sk', j_username: browser.userName, j_password: password });
-  const response = await fetch(`${origin}${LOGIN_PATH}`, {
-    method: 'POST',
-    headers: fieldsOf(browser),
-    body: form,
-    redirect: 'manual',
-  });
+  const body = new URLSearchParams({ lang: 'sk', j_username: browser.userName, j_password: password });
+  await visit(origin, browser, LOGIN_PATH, expected, { method: 'POST', body, redirect: 'manual' });
+}
+
+export async function visit(origin: string, browser: Browser, path: string, expected = 200, more: RequestInit = {}) {
+  const response = await fetch(`${origin}${path}`, { ...more, headers: fieldsOf(browser) });
   await response.arrayBuffer();
-  if (response.status !== expected) throw new Error(`login: ${response.status} instead of ${expected}`);
+  if (response.status !== expected) throw new Error(`${path}: ${response.status} instead of ${expected}`);
   keepCookies(browser, response.headers.getSetCookie());
 }

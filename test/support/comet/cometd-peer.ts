@@ -1,6 +1,5 @@
 /** The real `cometd` client as a peer: long-polling or WebSocket. */
 import { CometD, type Message, type SubscriptionHandle } from 'cometd';
-import type { ClientOptions } from 'ws';
 import { type Browser, fieldsOf, keepCookies } from './browsers.ts';
 import { openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
 import { COMET_PATH } from './login-desk.ts';
@@ -14,11 +13,7 @@ openWindow();
 /** How an object is monitored: by a subscription to its channel, or by a message to the service. */
 type MonitorManner = 'channel' | 'service';
 
-export interface CometdPeerOptions {
-  readonly transport: 'long-polling' | 'websocket';
-  /** Options of the sockets, e.g. compression. Default: `ws`'s own. */
-  readonly webSocket?: ClientOptions;
-}
+export type Transport = 'long-polling' | 'websocket';
 
 interface SendingTransport {
   context: unknown;
@@ -36,14 +31,13 @@ export class CometdPeer {
   readonly #manners = new Map<string, MonitorManner>();
   #isKilled = false;
 
-  constructor(origin: string, browser: Browser, options: CometdPeerOptions) {
+  constructor(origin: string, browser: Browser, transport: Transport) {
     this.browser = browser;
     this.#tab = {
       fields: () => fieldsOf(browser),
       keepCookies: (setCookies) => keepCookies(browser, setCookies),
       requests: new Set(),
       sockets: new Set(),
-      webSocketOptions: options.webSocket ?? {},
     };
     const cometd = this.#cometd;
     cometd.configure({
@@ -54,11 +48,10 @@ export class CometdPeer {
       // long: longer than any test.
       maxNetworkDelay: 600_000,
       // Appends the message type to the path for long-polling, as CometD does by default.
-      appendMessageTypeToURL: options.transport === 'long-polling',
+      appendMessageTypeToURL: transport === 'long-polling',
     });
-    for (const type of cometd.getTransportTypes()) if (type !== options.transport) cometd.unregisterTransport(type);
-    const transport = cometd.getTransportRegistry().find(options.transport) as unknown as SendingTransport;
-    this.#watchTransport(transport);
+    for (const type of cometd.getTransportTypes()) if (type !== transport) cometd.unregisterTransport(type);
+    this.#watch(cometd.getTransportRegistry().find(transport) as unknown as SendingTransport);
     cometd.addListener('/meta/handshake', (message) => this.#onHandshake(message));
     cometd.addListener('/meta/connect', ({ successful }) => {
       if (successful === true) this.connects += 1;
@@ -146,7 +139,7 @@ export class CometdPeer {
     for (const request of [...this.#tab.requests]) request.abort();
   }
 
-  #watchTransport(transport: SendingTransport): void {
+  #watch(transport: SendingTransport): void {
     transport.context = this.#tab;
     const send = transport.send.bind(transport);
     transport.send = (...args) => {

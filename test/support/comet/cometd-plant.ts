@@ -34,7 +34,7 @@ export async function startCometdPlant(goneMs = GONE_MS) {
   const serve = (request: IncomingMessage, response: ServerResponse) => plant.server.handle(request, response);
   const http: Server = createServer((request, response) => {
     if (request.url?.startsWith(COMET_PATH)) serve(request, response);
-    else plant.desk.serve(request, response);
+    else plant.desk.serve(request, response).catch(() => response.destroy());
   });
   const { port, cut } = await listen(http);
   return {

@@ -1,13 +1,12 @@
 /** The browser window that `cometd` expects, in which each tab has its own cookies and can be cut off. */
 import { adapt } from 'cometd-nodejs-client';
-import { type ClientOptions, WebSocket } from 'ws';
+import { WebSocket } from 'ws';
 
 export interface TabConnections {
   fields(): Record<string, string>;
   keepCookies(setCookies: readonly string[]): void;
   readonly requests: Set<{ readonly isConnect: boolean; abort(): void }>;
   readonly sockets: Set<WebSocket>;
-  readonly webSocketOptions: ClientOptions;
 }
 
 interface Window {
@@ -46,10 +45,7 @@ export function openWindow(): void {
         for (const [name, value] of Object.entries(tab.fields())) {
           if (name !== 'Cookie') Object.assign((url as { headers: object }).headers, { [name]: value });
         }
-        callback(
-          null,
-          [tab.fields().Cookie ?? ''].filter((cookie) => cookie !== ''),
-        );
+        callback(null, [tab.fields().Cookie ?? []].flat());
       },
       storeCookie: (url: object, setCookie, callback) => {
         tabs.get(url)?.keepCookies([setCookie]);
@@ -79,8 +75,8 @@ export function openWindow(): void {
   window.WebSocket = class extends WebSocket {
     constructor(url: string) {
       if (opening === undefined) throw new Error('a socket without a tab');
-      const { sockets, webSocketOptions, fields } = opening;
-      super(url, { ...webSocketOptions, headers: fields() });
+      const { sockets, fields } = opening;
+      super(url, { perMessageDeflate: { threshold: 0 }, headers: fields() });
       sockets.add(this);
       this.on('close', () => sockets.delete(this));
     }

@@ -1,14 +1,13 @@
-/** The application server's form login with cookie sessions, its logout, and a REST call. */
+/** The application server's form login with cookie sessions, and its logout. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-export const APPLICATION_PATH = '/smartWeb';
+const APPLICATION_PATH = '/smartWeb';
 export const COMET_PATH = `${APPLICATION_PATH}/api/cometd`;
 const COOKIE = 'JSESSIONID';
-const REST_PATH = `${APPLICATION_PATH}/api/rest/v0/d2/`;
 export const LOGIN_PATH = `${APPLICATION_PATH}/j_security_check`;
-export const LOGOUT_PATH = `${REST_PATH}auth/logout`;
+export const LOGOUT_PATH = `${APPLICATION_PATH}/api/rest/v0/d2/auth/logout`;
 export const RIGHT_PASSWORD = 'right & proper';
 
 export class LoginDesk {
@@ -28,11 +27,7 @@ export class LoginDesk {
     return user !== undefined || request.headers.authorization?.startsWith('Basic ') === true;
   }
 
-  serve(request: IncomingMessage, response: ServerResponse): void {
-    this.#serve(request, response).catch(() => response.destroy());
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split('?')[0];
     const cookie = cookieOf(request);
     const body = await text(request);
@@ -41,8 +36,6 @@ export class LoginDesk {
     } else if (path === LOGOUT_PATH) {
       if (cookie !== undefined && this.#users.delete(cookie)) this.#onLogout(cookie);
       response.end('{}');
-    } else if (path?.startsWith(`${REST_PATH}rpc/`)) {
-      response.setHeader('Content-Type', 'application/json').end('{"result":1}');
     } else {
       if (cookie === undefined) response.setHeader('Set-Cookie', toSetCookie(newCookie()));
       response.end('<form>');

@@ -1,6 +1,6 @@
 /** WebSocket for the plant of `cometd-plant.ts`, which has long-polling only: each message is posted to it. */
 import type { IncomingMessage } from 'node:http';
-import { type PerMessageDeflateOptions, type WebSocket, WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { startCometdPlant } from './cometd-plant.ts';
 import { COMET_PATH } from './login-desk.ts';
 
@@ -8,16 +8,10 @@ import { COMET_PATH } from './login-desk.ts';
 const FRAGMENTED_EVERY = 5;
 const FRAGMENT_CHARS = 100;
 
-export async function startWebSocketPlant(perMessageDeflate: PerMessageDeflateOptions) {
+export async function startWebSocketPlant() {
   const plant = await startCometdPlant();
-  const sockets = new WebSocketServer({ server: plant.server, path: COMET_PATH, perMessageDeflate });
-  /** As negotiated, e.g. `permessage-deflate; client_max_window_bits=10`; empty without any. */
-  const extensions = new Set<string>();
+  const sockets = new WebSocketServer({ server: plant.server, path: COMET_PATH, perMessageDeflate: { threshold: 0 } });
   let sent = 0;
-  sockets.on('headers', (lines) => {
-    const field = lines.find((line) => line.startsWith('Sec-WebSocket-Extensions: '));
-    extensions.add(field?.slice(field.indexOf(' ') + 1) ?? '');
-  });
   sockets.on('connection', (socket, request) => {
     const gone = new AbortController();
     socket.on('error', () => undefined);
@@ -34,7 +28,7 @@ export async function startWebSocketPlant(perMessageDeflate: PerMessageDeflateOp
       );
     });
   });
-  return Object.assign(plant, { extensions });
+  return plant;
 }
 
 async function post(port: number, message: Buffer, { headers }: IncomingMessage, signal: AbortSignal): Promise<string> {

@@ -22,9 +22,8 @@ export class StatisticsReader {
   /** Endpoints 4, 5 and 8, of all or of one session. */
   async statistics(session?: string): Promise<Counts> {
     const query = session === undefined ? '' : `?session=${session}`;
-    const rpc = await this.#read<Metrics>(`metrics/d2/rpc${query}`);
-    const sba = await this.#read<Metrics>(`metrics/d2/sba${query}`);
-    const object = await this.#read<Metrics>(`metrics/d2/object${query}`);
+    const of = (kind: string) => this.#read<Metrics>(`metrics/d2/${kind}${query}`);
+    const [rpc, sba, object] = await Promise.all([of('rpc'), of('sba'), of('object')]);
     return {
       subscriptions: namedCounts(object.counters, 'object.', '.subscriptions'),
       values: namedCounts(object.meters, 'object.', '.newValues'),
@@ -78,12 +77,8 @@ function namedCounts(metrics: Numbers<'count'>, prefix: string, postfix: string)
   return sorted(named.map(([name, { count }]) => [name.slice(prefix.length, -postfix.length), count]));
 }
 
-function callsOf(kind: string, metrics: Metrics): [string, CallCount][] {
-  const names = Object.keys(metrics.timers).filter((name) => name.startsWith(`${kind}.`));
-  const calls = names.map((name): [string, CallCount] => [name, callOf(name, metrics)]);
-  return calls.filter(([, { answered }]) => answered > 0);
-}
-
-function callOf(name: string, { timers, meters }: Metrics): CallCount {
-  return { answered: timers[name]?.count ?? Number.NaN, failed: meters[`${name}.errors`]?.count ?? Number.NaN };
+function callsOf(kind: string, { timers, meters }: Metrics): [string, CallCount][] {
+  return Object.entries(timers)
+    .filter(([name, { count }]) => name.startsWith(`${kind}.`) && count > 0)
+    .map(([name, { count }]) => [name, { answered: count, failed: meters[`${name}.errors`]?.count ?? Number.NaN }]);
 }

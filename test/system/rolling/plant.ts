@@ -12,15 +12,11 @@ export const ECHO_PATH = '/smartWeb/live';
 /** The default of CometD's servers: a client that is away for longer has to log in again. */
 const MAX_INTERVAL_MS = 10_000;
 
-export interface RollingPlant {
-  readonly port: number;
-  /** Executions of each call, by the id in its body. */
-  readonly carriedOut: ReadonlyMap<string, number>;
-  close(): Promise<void>;
-}
+export type RollingPlant = Awaited<ReturnType<typeof startRollingPlant>>;
 
-export async function startRollingPlant(): Promise<RollingPlant> {
+export async function startRollingPlant() {
   const comet = await startCometdPlant(MAX_INTERVAL_MS);
+  /** Executions of each call, by the id in its body. */
   const carriedOut = new Map<string, number>();
   const http = createServer((request, response) => {
     if (request.url?.startsWith(COMET_PATH)) {
@@ -35,8 +31,6 @@ export async function startRollingPlant(): Promise<RollingPlant> {
       () => response.destroy(),
     );
   });
-  // Longer than a test: the upstream never closes a connection here.
-  http.keepAliveTimeout = 600_000;
   const echo = new WebSocketServer({ server: http, path: ECHO_PATH });
   echo.on('connection', (socket) => {
     socket.on('error', () => undefined);
