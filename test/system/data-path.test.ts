@@ -1,6 +1,6 @@
-/** The suite of `data-path.cases.ts`: both ends see the same with the sidecar, also with TLS on either side and on both. */
+/** The suite of `data-path.cases.ts`: both ends see the same with the sidecar, also with TLS on both sides. */
 
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, it } from 'vitest';
 import { deferTo } from '../support/deferred.ts';
 import { someOf } from '../support/effort.ts';
 import { textOf } from '../support/tls/certificates.ts';
@@ -22,11 +22,6 @@ const underTest = [
 const comparison = await Comparison.start();
 const defer = deferTo(afterAll);
 defer(() => comparison.close());
-
-it('the cases have distinct names', () => {
-  const names = dataPathCases.map(({ name }) => name);
-  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
-});
 
 describe('directly', () => {
   for (const subject of dataPathCases.filter(({ sidecarOnly }) => sidecarOnly === undefined)) {
@@ -60,39 +55,21 @@ const own = folder.signed(authority, { name: 'localhost' });
 const secure = await ScriptedUpstream.listen(own);
 defer(() => secure.close());
 
-const ends = [
-  { name: 'TLS at the client', hasClient: true, hasUpstream: false },
-  { name: 'TLS at the upstream', hasClient: false, hasUpstream: true },
-  { name: 'TLS at both ends', hasClient: true, hasUpstream: true },
-] as const;
+const runner = new CaseRunner(secure, textOf(authority.certFile));
+const config: StandOptions['config'] = (base) => ({
+  forwarded: 'append',
+  listen: { ...base.listen, tls: listenerTls(own) },
+  upstream: { ...base.upstream, tls: upstreamTls(authority) },
+});
+const stand = await startStand({ upstreamPort: secure.port, config }, defer);
 
-for (const { name, hasClient, hasUpstream } of ends) {
-  const upstream = hasUpstream ? secure : comparison.upstream;
-  const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
-  const config: StandOptions['config'] = (base) => ({
-    forwarded: 'append',
-    listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
-    upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
+describe('TLS at both ends', () => {
+  it.each(someOf(dataPathCases, 2))('$name', async (subject) => {
+    await comparison.play(subject, stand.port, 'fields', runner);
   });
-  const stand = await startStand({ upstreamPort: upstream.port, config }, defer);
 
-  describe(name, () => {
-    if (hasClient && hasUpstream) {
-      it.each(someOf(dataPathCases, 2))('$name', async (subject) => {
-        await comparison.play(subject, stand.port, 'fields', runner);
-      });
-      return;
-    }
-
-    // The code is the same for one end or both.
-    it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
-      const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
-      await comparison.playAll(part, stand.port, 'fields', runner);
-    });
-
-    // Cut elsewhere, TLS delivers one record or two.
-    it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
-      await comparison.playEverySplit(subject, stand.port, 'fields', runner);
-    });
+  // Cut elsewhere, TLS delivers one record or two.
+  it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+    await comparison.playEverySplit(subject, stand.port, 'fields', runner);
   });
-}
+});

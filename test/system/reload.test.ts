@@ -10,7 +10,7 @@ import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { readSamples } from '../support/monitor/prometheus/samples.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
+import { CertificateFolder } from '../support/tls/certificates.ts';
 import { connected } from '../support/tls/ends.ts';
 import { Peer } from '../support/wire/peer.ts';
 
@@ -36,7 +36,6 @@ const at = useFolder();
 const defer = deferTo(afterEach);
 
 const file = () => at('sidecar.yaml');
-const socketPath = () => at('control.sock');
 
 function write(config: Record<string, unknown>): void {
   const { listen = {}, monitor = {}, ...rest } = config;
@@ -44,7 +43,7 @@ function write(config: Record<string, unknown>): void {
     upstream: { url: `http://127.0.0.1:${application.port}/smartWeb` },
     listen: { host: '127.0.0.1', port: 0, ...(listen as object) },
     monitor: { port: 0, ...(monitor as object) },
-    control: { socket: socketPath() },
+    control: { socket: at('control.sock') },
     stop: { delay: 0, window: 0, deadline: 2 },
     ...rest,
   };
@@ -63,13 +62,11 @@ async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
 /** Resolves to the result of `find` once it has one. */
 const until = <T>(find: () => T) => vi.waitUntil(find, { timeout: 15_000, interval: 5 });
 
-const RELOADED = /configuration was (?:not )?reloaded/;
-
 /** Sends SIGHUP and returns the log line with its result. */
 async function hangUp({ pid, logs }: SidecarProcess) {
   const seen = logs.length;
   process.kill(pid, 'SIGHUP');
-  return await until(() => logs.slice(seen).find(({ msg }) => RELOADED.test(String(msg))));
+  return await until(() => logs.slice(seen).find(({ msg }) => /configuration was (?:not )?reloaded/.test(String(msg))));
 }
 
 async function json(running: SidecarProcess, target: string): Promise<unknown> {
@@ -144,7 +141,6 @@ describe('SIGHUP', () => {
     expect(await json(running, `${ADMIN}/d2/sessions`)).toMatchObject([{ id: before?.id, requests: 4 }]);
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="applied"}')).toBe(1);
     expect(await metric(running, 'd2_sidecar_config_keys_waiting_for_restart')).toBe(1);
-    expect(await metric(running, 'd2_sidecar_connections')).toBeGreaterThan(1);
   });
 
   it('with an unusable file changes nothing, and logs in one line what a start would say, without secrets', async () => {
@@ -164,7 +160,7 @@ describe('SIGHUP', () => {
     expect(JSON.stringify(running.logs) + stderr).not.toContain(SECRET);
     write({});
     const stdout = `d2-sidecar ${running.pid} reloaded its configuration, nothing changed\n`;
-    expect(await runSidecar(['reload', '--control', socketPath()])).toEqual({ code: 0, stdout, stderr: '' });
+    expect(await runSidecar(['reload', '--control', at('control.sock')])).toEqual({ code: 0, stdout, stderr: '' });
     expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(1);
   });
 });
@@ -173,26 +169,24 @@ it('certificates and credentials are replaced by a reload, for new connections a
   const certificates = new CertificateFolder();
   onTestFinished(() => certificates.remove());
   const authority = certificates.authority();
-  const [first, second] = ['first', 'second'].map((name) => certificates.signed(authority, { name })) as [Pair, Pair];
-  const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
-  const running = await start(tls(first));
-  const nameShown = async () => {
+  const [first, second] = [
+    certificates.signed(authority, { name: 'first' }),
+    certificates.signed(authority, { name: 'second' }),
+  ];
+  const running = await start({ listen: { tls: first } });
+  const shown = async (token?: string) => {
     const socket = await connected(portOf(running.listen), authority);
     onTestFinished(() => void socket.destroy());
-    return socket.getPeerCertificate().subject.CN;
-  };
-  const status = async (token?: string) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    return (await send(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers })).status;
+    const { status } = await send(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers });
+    return [socket.getPeerCertificate().subject.CN, status];
   };
-  expect(await nameShown()).toBe('first');
-  expect(await status()).toBe(200);
-
+  expect(await shown()).toEqual(['first', 200]);
   const { line, token } = tokenLine('prometheus', 'sessions');
   const tokensFile = at('tokens');
   writeFileSync(tokensFile, line, { mode: 0o600 });
-  write({ ...tls(second), monitor: { auth: { tokensFile } } });
+  write({ listen: { tls: second }, monitor: { auth: { tokensFile } } });
   expect((await hangUp(running)).changed).toEqual(['listen.tls.certFile', 'listen.tls.keyFile', 'monitor.auth']);
-  expect(await nameShown()).toBe('second');
-  expect([await status(), await status(token)]).toEqual([401, 200]);
+  expect(await shown()).toEqual(['second', 401]);
+  expect(await shown(token)).toEqual(['second', 200]);
 });

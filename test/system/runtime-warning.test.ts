@@ -12,12 +12,8 @@ const pretend = (version: string) =>
 
 /** The program's output; SIGTERM ends it once it listens. */
 async function run(version: string, args: readonly string[]) {
-  const env = {
-    ...process.env,
-    D2_SIDECAR_STOP_DELAY: '0',
-    D2_SIDECAR_STOP_WINDOW: '0',
-    D2_SIDECAR_JVM_SOURCE: 'none',
-  };
+  const stop = { D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0' };
+  const env = { ...process.env, ...stop, D2_SIDECAR_JVM_SOURCE: 'none' };
   const child = execFile(process.execPath, ['--import', pretend(version), MAIN_PATH, ...args], { env });
   const said = { stdout: '', stderr: '' };
   child.stderr?.on('data', (text: string) => {
@@ -31,23 +27,14 @@ async function run(version: string, args: readonly string[]) {
   return { code, ...said };
 }
 
-const VERSIONS = ['20.20.2', '22.23.3', '22.23.4', '26.10.0', '26.12.1', '27.0.0'];
-
-it.each(VERSIONS)('a start on Node.js %s logs one warning, or none', async (version) => {
-  const { code, stdout } = await run(version, FLAGS);
-  const lines = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { level: string; msg: string });
-  const holes = describeHoles(version);
-  expect(lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toEqual(
-    holes === undefined ? [] : [holes],
-  );
-  expect(code).toBe(0);
-});
-
-it.each(VERSIONS)('check on Node.js %s prints one warning, or none', async (version) => {
-  const holes = describeHoles(version);
-  const stderr = holes === undefined ? '' : `d2-sidecar: warning: ${holes}\n`;
-  expect(await run(version, ['check', ...FLAGS])).toMatchObject({ code: 0, stderr });
-});
+it.each(['22.23.3', '22.23.4', '27.0.0'])(
+  'a start and check on Node.js %s say one warning each, or none',
+  async (version) => {
+    const holes = describeHoles(version);
+    const { code, stdout } = await run(version, FLAGS);
+    const warnings = [...stdout.matchAll(/^\{.*"level":"warn".*$/gm)].map(([line]) => JSON.parse(line).msg);
+    expect([code, warnings]).toEqual([0, holes === undefined ? [] : [holes]]);
+    const stderr = holes === undefined ? '' : `d2-sidecar: warning: ${holes}\n`;
+    expect(await run(version, ['check', ...FLAGS])).toMatchObject({ code: 0, stderr });
+  },
+);

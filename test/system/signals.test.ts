@@ -69,23 +69,15 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
     expect(one.logs.find(({ msg }) => msg === 'stop requested')).toMatchObject({ reason: signal });
   });
 
-  it('a thousand stray signals write one line to the log, and SIGTERM still drains', async () => {
+  it('a process that was suspended serves again after SIGCONT, and a thousand stray signals write one line to the log', async () => {
     const one = await start();
+    process.kill(one.pid, 'SIGTSTP');
+    process.kill(one.pid, 'SIGCONT');
     for (let sent = 0; sent < 1_000; sent += 1) process.kill(one.pid, 'SIGUSR1');
     expect(await fetchText(one)).toBe('hello');
     expect(await one.stop()).toBe(0);
     const lines = one.logs.filter(({ signal }) => signal === 'SIGUSR1');
     expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringContaining('ignored a signal') }]);
-  });
-
-  it('a process that was suspended serves again after SIGCONT', async () => {
-    const one = await start();
-    for (const signal of ['SIGTSTP', 'SIGTTIN', 'SIGTTOU'] as const) {
-      process.kill(one.pid, signal);
-      process.kill(one.pid, 'SIGCONT');
-    }
-    expect(await fetchText(one)).toBe('hello');
-    expect(await one.stop()).toBe(0);
   });
 
   it('SIGUSR1 at any moment of the start leaves no debugger open', async () => {
@@ -102,7 +94,7 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
     });
     const { pid = 0 } = child;
     // Node resets all signals when it begins: before that, SIGUSR1 ends the process.
-    await vi.waitFor(() => expect(catches(pid, 10)).toBe(true), { timeout: 10_000, interval: 1 });
+    await vi.waitFor(() => expect(catchesIt(pid)).toBe(true), { timeout: 10_000, interval: 1 });
     while (!output.includes('"listening"')) {
       process.kill(pid, 'SIGUSR1');
       await wait(1);
@@ -117,22 +109,6 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
     expect(await exitOf(child)).toBe(0);
   });
 
-  it('SIGUSR1 opens no debugger in other commands', async () => {
-    const child = spawn(process.execPath, [MAIN_PATH, 'passwd', 'anna'], { stdio: ['pipe', 'pipe', 'pipe'] });
-    untilTestEnds(() => child.kill('SIGKILL'));
-    const { pid = 0 } = child;
-    // libuv, not Node, handles the signal as soon as the program listens to it: SIGUSR2 then is caught as well.
-    await vi.waitFor(() => expect(catches(pid, 12)).toBe(true), { timeout: 10_000, interval: 5 });
-    process.kill(pid, 'SIGUSR1');
-    child.stdin.end('a long enough password\na long enough password\n');
-    let errors = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      errors += text;
-    });
-    expect(await exitOf(child)).toBe(0);
-    expect(errors).not.toContain('Debugger');
-  });
-
   it('an open debugger that was asked for is a warning at the start', async () => {
     const one = await start({ NODE_OPTIONS: '--inspect=127.0.0.1:0' });
     expect(one.logs).toContainEqual(
@@ -141,8 +117,8 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
   });
 });
 
-/** Whether the process has a handler of the signal with that number. */
-function catches(pid: number, signal: number): boolean {
+/** Whether the process has a handler of SIGUSR1. */
+function catchesIt(pid: number): boolean {
   const [, mask = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return ((BigInt(`0x${mask}`) >> BigInt(signal - 1)) & 1n) === 1n;
+  return ((BigInt(`0x${mask}`) >> 9n) & 1n) === 1n;
 }
