@@ -67,13 +67,22 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     await peer.ended();
   });
 
-  it('may have bodies, which wait as well, and are given back with their connection', async () => {
-    const { stand, peer } = await started(({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
+  it('may have bodies, which wait as well', async () => {
+    const { stand, peer } = await started();
     peer.send(post('/body', 'b'.repeat(8 * MEBIBYTE)) + sized('/behind', 100));
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(0);
     expect(await stand.kept('requests')).toBeGreaterThan(0);
     expect(await stand.kept('requests')).toBeLessThan(4 * 65_536);
+    stand.upstream.release();
+    await expectServed(peer, 3);
+    expect(await stand.kept('requests')).toBe(0);
+  });
+
+  it('are given back with their connection', async () => {
+    const { stand, peer } = await started(({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
+    peer.send(sized('/a', 30_000));
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual(30_000);
     peer.socket.destroy();
     await expect.poll(() => stand.kept('requests')).toBe(0);
   });
