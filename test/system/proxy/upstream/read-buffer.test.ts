@@ -1,7 +1,11 @@
-import type net from 'node:net';
+import { createHash } from 'node:crypto';
+import net from 'node:net';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
+import { startApplication } from '../../../support/net.ts';
+import { startStand } from '../../../support/wire/stand.ts';
 
 const SIZE = 64 * 1024;
 const MEGABYTE = 1_048_576;
@@ -91,4 +95,45 @@ it('a turn of the event loop allows each connection two full reads, and reads on
   expect(resumed).toEqual(['one', 'other']);
   expect([one(), one()]).toEqual([true, false]);
   await turn();
+});
+
+/** Bytes that tell which answer they belong to, and where. */
+function answerOf(index: number): Buffer {
+  const bytes = Buffer.alloc(8 * MEGABYTE + index);
+  for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE((index << 24) | at, at);
+  return bytes;
+}
+
+const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+// 6 s of processor time: 100 MB in small pieces.
+it('large answers side by side reach slow, fast and irregular readers without a wrong byte', {
+  timeout: 60_000,
+}, async () => {
+  const answers = Array.from({ length: 12 }, (_, index) => answerOf(index));
+  const upstream = await startApplication(
+    ({ url }, response) => response.end(answers[Number(url?.split('/').at(-1))]),
+    untilTestEnds,
+  );
+  const stand = await startStand({ upstreamPort: upstream.port }, untilTestEnds);
+
+  async function fetchSlowly(index: number): Promise<string> {
+    const client = net.connect(stand.port, '127.0.0.1');
+    untilTestEnds(() => client.destroy());
+    client.write(`GET /smartWeb/${index} HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n`);
+    const pieces: Buffer[] = [];
+    let turns = 0;
+    for await (const piece of client) {
+      pieces.push(piece as Buffer);
+      // Every third client lets the others go first after each piece, every other third after every tenth one.
+      if (index % 3 === 1 || (index % 3 === 2 && turns++ % 10 === 0)) {
+        for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+      }
+    }
+    const whole = Buffer.concat(pieces);
+    return digest(whole.subarray(whole.indexOf('\r\n\r\n') + 4));
+  }
+
+  const seen = await Promise.all(answers.map((_, index) => fetchSlowly(index)));
+  expect(seen).toEqual(answers.map(digest));
 });
