@@ -6,6 +6,8 @@ export const SPACE = 0x20;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
 export const QUOTE = 0x22;
+const BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
 export const BACKSLASH = 0x5c;
 
 function tableOf(isMember: (code: number) => boolean): Uint8Array {
@@ -20,6 +22,9 @@ export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && c
 
 /** Characters of a request-target, without `#`, which none may contain (RFC 9112 §3.2). Above ASCII the server decides. */
 export const TARGET = tableOf((code) => code > SPACE && code !== 0x7f && code !== 0x23);
+
+/** Characters of a host's name (RFC 3986 §3.2.2), and the percent sign. */
+const HOST_NAME = tableOf((code) => /[\w.~!$&'()*+,;=%-]/.test(String.fromCharCode(code)));
 
 /** Value of a hexadecimal digit, or 255. */
 export const HEX_VALUE = Uint8Array.from({ length: 256 }, (_, code) => {
@@ -86,6 +91,8 @@ export class FieldSummary {
   hostCount = 0;
   hostStart = 0;
   hostEnd = 0;
+  /** The last Host is a host with or without a port, or empty (RFC 9110 §7.2). */
+  isHostValid = false;
   hasUpgrade = false;
   /** The only Upgrade is exactly `websocket`. */
   isToWebSocket = false;
@@ -187,6 +194,7 @@ function noteField(
       summary.hostCount += 1;
       summary.hostStart = valueStart;
       summary.hostEnd = valueEnd;
+      summary.isHostValid = isAuthority(bytes, valueStart, valueEnd);
       return;
     case 7:
       if (!isWordIn(bytes, nameStart, 'upgrade')) return;
@@ -209,6 +217,25 @@ function noteField(
       return;
     default:
   }
+}
+
+/**
+ * A host and its port, or nothing (RFC 3986 §3.2). Whether there is such a host, the server knows. What follows the
+ * value ends each loop.
+ */
+function isAuthority(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = start;
+  if (bytes[at] === BRACKET) {
+    at += 1;
+    while (HOST_NAME[bytes[at] as number] === 1 || bytes[at] === COLON) at += 1;
+    if (at === start + 1 || bytes[at] !== CLOSING_BRACKET) return false;
+    at += 1;
+  } else while (HOST_NAME[bytes[at] as number] === 1) at += 1;
+  if (at > start && bytes[at] === COLON) {
+    at += 1;
+    while ((HEX_VALUE[bytes[at] as number] as number) < 10) at += 1;
+  }
+  return at === end;
 }
 
 /** The length of `forwarded`, the shortest name of a field that the sidecar writes. */

@@ -2,14 +2,12 @@
  * This folder reads HTTP/1.1 and 1.0 out of bytes, and edits heads: no sockets, no clock, no decisions about a request
  * but whether it can be read.
  */
-import http from 'node:http';
 import { ABSENT, CR, type FieldSummary, HeadText, LF, readFields, TARGET, TOKEN, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 import { detached } from './text.ts';
 
 /** Any token may be a method (RFC 9110 §9.1): only the upstream knows. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
-const KNOWN_METHODS: ReadonlySet<string> = new Set(http.METHODS);
 const CONNECT = 'CONNECT';
 /** The method in HTTP/2's preface. */
 const PREFACE = 'PRI';
@@ -19,10 +17,8 @@ const OLD_VERSION = ' HTTP/1.0\r\n';
 const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
 const SLASH = 0x2f;
 const ASTERISK = 0x2a;
-/** A host and its port (RFC 3986 §3.2.2). Whether there is such a host, the server knows. */
+/** As `isHostValid`, but not empty. */
 const AUTHORITY = String.raw`(?:\[[\w.:~!$&'()*+,;=%-]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?`;
-/** Host is empty if the target has no authority (RFC 9110 §7.2). */
-const HOST = new RegExp(`^(?:${AUTHORITY})?$`);
 const ABSOLUTE_FORM = new RegExp(`^[a-z][a-z0-9+.-]*://(?:[^/?@]*@)?(${AUTHORITY})(?=[/?]|$)`, 'i');
 
 export type RequestFault = keyof typeof REQUEST_FAULTS;
@@ -126,16 +122,18 @@ export function parseRequestHead(
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isHttp10)) return 'host';
-  if (fields.hostCount === 1 && !HOST.test(text.slice(fields.hostStart, fields.hostEnd))) return 'host';
+  if (fields.hostCount === 1 && !fields.isHostValid) return 'host';
   const framing = chooseRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isHttp10 && fields.hasTransferEncoding)) return 'framing';
   return new Http1RequestHead(text, { method, target, framing, isHttp10 }, fields, lineStarts);
 }
 
+/** The usual ones as constants: a lookup would hash the text of each request. */
 function methodOf(text: string): string | undefined {
+  if (text.startsWith('GET ')) return 'GET';
+  if (text.startsWith('POST ')) return 'POST';
   const method = text.slice(0, text.indexOf(' '));
-  if (KNOWN_METHODS.has(method)) return method;
   // A connection keeps the method: a slice would keep the head.
   return METHOD.test(method) ? detached(method) : undefined;
 }

@@ -52,6 +52,7 @@ export class ClientLink implements ReadListener, Watched {
   #moves = 0;
   #movesSeen = -1;
   #isTimed = false;
+  #isKeptAlive = false;
   #isHalfClosedLimited = false;
   hasEnded = false;
   /** We have ended our side; written data may still be on its way. */
@@ -66,6 +67,8 @@ export class ClientLink implements ReadListener, Watched {
     this.#services = services;
     this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
+    // Adds the property that a later timeout needs: see `keepAlive`.
+    socket.setTimeout(0);
     if (reads === undefined) socket.on('data', this.#onBytes);
     else reads.listener = this;
     socket.on('end', this.#onEnd);
@@ -90,7 +93,8 @@ export class ClientLink implements ReadListener, Watched {
 
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
   check(everyMs: number): void {
-    keepAlive(this.#socket);
+    if (!this.#isKeptAlive) keepAlive(this.#socket);
+    this.#isKeptAlive = true;
     // Writes below the high-water mark wait without an `onClientFull`.
     this.#writer.queued.check();
     this.#listener.onCheck();

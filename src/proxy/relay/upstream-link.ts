@@ -19,6 +19,7 @@ export interface UpstreamLinkListener extends UpstreamListener {
 interface Connection {
   readonly upstream: UpstreamConnection;
   readonly writer: SocketWriter;
+  isKeptAlive: boolean;
 }
 
 /** The upstream's side of a relayed connection. Dials when there is something to send; no socket after its end. */
@@ -64,7 +65,8 @@ export class UpstreamLink {
       },
     };
     const { added } = this.#services.reporter;
-    return { upstream, writer: new SocketWriter(upstream.socket, this.#services, added.request, owner) };
+    const writer = new SocketWriter(upstream.socket, this.#services, added.request, owner);
+    return { upstream, writer, isKeptAlive: false };
   }
 
   flush(): void {
@@ -78,7 +80,8 @@ export class UpstreamLink {
 
   check(): void {
     if (this.#connection === undefined) return;
-    keepAlive(this.#connection.upstream.socket);
+    if (!this.#connection.isKeptAlive) keepAlive(this.#connection.upstream.socket);
+    this.#connection.isKeptAlive = true;
     this.#connection.writer.queued.check();
   }
 

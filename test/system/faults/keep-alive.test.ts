@@ -1,7 +1,10 @@
 /** TCP keep-alive finds dead peers of held requests. Linux shows its timer in /proc/net/tcp. */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import { describe, it } from 'vitest';
+import { setFlagsFromString } from 'node:v8';
+import { describe, expect, it } from 'vitest';
+import { keepAlive } from '../../../src/proxy/relay/silence-watch.ts';
 import { until } from '../../support/comet/until.ts';
 import { untilTestEnds } from '../../support/deferred.ts';
 import { portOf } from '../../support/net.ts';
@@ -38,5 +41,18 @@ describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {
     await until('the server has the request', () => upstreamPort !== 0);
     await until('the client is watched', () => isWatched(listenPort, client.localPort ?? 0));
     await until('the server is watched', () => isWatched(upstreamPort, server.port));
+  });
+
+  it('leaves sockets their shape: V8 is slow with sockets of more than four', async () => {
+    setFlagsFromString('--allow-natives-syntax');
+    const haveOneShape = new Function('a', 'b', 'return %HaveSameMap(a, b)') as (a: object, b: object) => boolean;
+    const server = new RawUpstream();
+    await server.comeUp();
+    untilTestEnds(() => server.goDown());
+    const sockets = [net.connect(server.port, '127.0.0.1'), net.connect(server.port, '127.0.0.1')] as const;
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    keepAlive(sockets[0]);
+    expect(haveOneShape(...sockets)).toBe(true);
+    for (const socket of sockets) socket.destroy();
   });
 });
