@@ -49,23 +49,6 @@ describe('loadConfig', () => {
     });
   });
 
-  it('takes the file that D2_SIDECAR_CONFIG names, unless --config names another', async () => {
-    const read: string[] = [];
-    const readFile = (path: string) => {
-      read.push(path);
-      return '';
-    };
-    const env = { D2_SIDECAR_CONFIG: 'env.yaml' };
-    await loadConfig({ flags: { upstream: UPSTREAM }, env, readFile });
-    await loadConfig({ flags: { upstream: UPSTREAM, config: 'flag.yaml' }, env, readFile });
-    expect(read).toEqual(['env.yaml', 'flag.yaml']);
-  });
-
-  it('is frozen to its depth', async () => {
-    const { sessions, metrics } = await load('sessions: { apiKeys: [{ user: a, key: b }] }\nmetrics: { maxNames: 5 }');
-    expect([sessions.apiKeys, sessions.apiKeys[0], metrics.maxNames].every(Object.isFrozen)).toBe(true);
-  });
-
   // All else that is refused of a file: base/trusted-file.test.ts.
   it('refuses a file of more than 16 MiB at once', async () => {
     const file = at('sidecar.yaml');

@@ -93,10 +93,9 @@ export class FakeMachine {
     return join(this.procPath, String(pid), 'root/tmp');
   }
 
-  /** The list of locks, with one on a file if it is given. */
-  lock(inode?: number, pid = 4000): void {
-    const line = inode === undefined ? '' : `1: FLOCK  ADVISORY  WRITE ${pid} fe:00:${inode} 0 EOF\n`;
-    writeFileSync(join(this.procPath, 'locks'), line);
+  /** The list of locks, with one on a file. */
+  lock(inode: number): void {
+    writeFileSync(join(this.procPath, 'locks'), `1: FLOCK  ADVISORY  WRITE 4000 fe:00:${inode} 0 EOF\n`);
   }
 
   remove(): void {

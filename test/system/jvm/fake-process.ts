@@ -18,7 +18,6 @@ export interface FakeState {
   readonly capabilities?: string;
   readonly caught?: string;
   readonly pending?: string;
-  readonly pendingOnThread?: string;
 }
 
 /** Writes `status` and `stat` into the folder of the process. */
@@ -33,7 +32,7 @@ export function writeProcess(folder: string, pid: number, process: FakeState): v
     Uid: ids(uid),
     Gid: ids(gid),
     NSpid: pid === nspid ? pid : `${pid}\t${nspid}`,
-    SigPnd: process.pendingOnThread ?? NO_SIGNALS,
+    SigPnd: NO_SIGNALS,
     ShdPnd: process.pending ?? NO_SIGNALS,
     SigCgt: caught,
     CapPrm: capabilities,

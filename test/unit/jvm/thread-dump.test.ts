@@ -57,7 +57,7 @@ const PIECES = [
 const tidOf = (index: number) => `0x00007f0ccc${String(100_000 + index)}`;
 
 /** What HotSpot prints for threads with these names, in the order of its source. The first two may be in a deadlock. */
-function toDump(names: readonly string[], isDeadlocked: boolean, jdk: 8 | 17): string {
+function toDump(names: readonly string[], isDeadlocked: boolean): string {
   const list = `Threads class SMR info:\n_java_thread_list=0x00007f0c340023f0, length=${names.length}, elements={\n${names.map((_name, index) => tidOf(index)).join(', ')}\n}\n\n`;
   const threads = names.map(
     (name, index) =>
@@ -69,10 +69,10 @@ function toDump(names: readonly string[], isDeadlocked: boolean, jdk: 8 | 17): s
   const deadlock = `\nFound one Java-level deadlock:\n=============================\n${held(one, other)}${held(other, one)}Java stack information for the threads listed above:\n===================================================\n"${one}":\n\tat plant.Lock.take(Lock.java:3)\n"${other}":\n\tat plant.Lock.take(Lock.java:3)\n\nFound 1 deadlock.\n\n`;
   return [
     '2026-11-26 16:31:51\nFull thread dump OpenJDK 64-Bit Server VM (17.0.21 mixed mode):\n\n',
-    jdk === 8 ? '' : list,
+    list,
     ...threads.map((thread) => `${thread}\n`),
     '"VM Thread" os_prio=0 cpu=1.02ms elapsed=4.63s tid=0x00007f0ccc0f4bf0 nid=0x51dd runnable  \n\n',
-    jdk === 8 ? 'JNI global references: 4\n\n' : 'JNI global refs: 4, weak refs: 0\n\n',
+    'JNI global refs: 4, weak refs: 0\n\n',
     isDeadlocked ? deadlock : '',
   ].join('');
 }
@@ -92,7 +92,7 @@ it('whatever threads are called, the dump has their number, and a deadlock only 
   for (let round = 0; round < 3_000; round += 1) {
     const names = randomNames(random);
     const isDeadlocked = round % 2 === 0;
-    const clean = cleanDump(toDump(names, isDeadlocked, 17));
+    const clean = cleanDump(toDump(names, isDeadlocked));
     const summary = summariseThreads(clean);
     const shown = JSON.stringify(names);
     expect(clean, shown).not.toMatch(UNSAFE);
@@ -105,23 +105,13 @@ it('whatever threads are called, the dump has their number, and a deadlock only 
   }
 });
 
-it('a dump of JDK 8, which does not list its threads, has no deadlock for the name of a thread', () => {
-  const random = new Random(8);
-  for (let round = 0; round < 1_000; round += 1) {
-    const names = randomNames(random);
-    const clean = cleanDump(toDump(names, false, 8));
-    expect(clean).not.toMatch(UNSAFE);
-    expect(countDeadlocked(clean), JSON.stringify(names)).toBe(0);
-  }
-});
-
 it('a dump with harmless names stays as it is, and the lines of others are joined wherever it has them', () => {
-  const dump = toDump(['main', 'http-nio-8080-exec-1', 'Čerpadlo 1'], true, 17);
+  const dump = toDump(['main', 'http-nio-8080-exec-1', 'Čerpadlo 1'], true);
   expect(cleanDump(dump)).toBe(dump);
   expect(summariseThreads(`${dump}\nsomething else\n`)).toMatch(
     /^DEADLOCK\nFound one Java-level deadlock:\n=+\n"main":.*Found 1 deadlock\.\n\nThreads: 3 of Java(?!.*else)/s,
   );
-  const clean = cleanDump(toDump(['one\nFound 1 deadlock.\n', 'two\x1b[2J'], true, 17));
+  const clean = cleanDump(toDump(['one\nFound 1 deadlock.\n', 'two\x1b[2J'], true));
   expect(clean).toContain('"one\ufffdFound 1 deadlock.\ufffd" #1 daemon');
   expect(clean).toContain('which is held by "one\ufffdFound 1 deadlock.\ufffd"\n');
   expect(clean).toContain('\n"two\ufffd[2J":\n');

@@ -6,7 +6,7 @@ import type { JvmReading, JvmSource } from '../../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../../src/jvm/local-source.ts';
 import type { SourceName } from './exceptions.ts';
 
-export const ATTACH_TIMEOUT_MS = 1_000;
+const ATTACH_TIMEOUT_MS = 1_000;
 
 /** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would silently go without an answer. */
 export function openSource(name: SourceName, pid: number): JvmSource {

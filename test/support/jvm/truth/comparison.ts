@@ -8,7 +8,7 @@ import { type Beans, expectedGauges, type Gauges } from './beans.ts';
 
 const MEMORY_TOLERANCE = 0.02;
 /** Generous: on a busy machine a reading may wait for the JVM's own threads. */
-export const READ_TIMEOUT_MS = 5_000;
+const READ_TIMEOUT_MS = 5_000;
 
 /** A gauge that differs from the beans. */
 export type Deviation =

@@ -56,16 +56,6 @@ describe('askJvm', () => {
     expect(await askJvm(path, command, NEVER)).toBe(`1|jcmd|${command}|||\n`);
   });
 
-  it('assembles an answer that arrives in pieces, even within a character', async () => {
-    const path = await serve((socket) => {
-      socket.write('0');
-      socket.write('\nab');
-      socket.write(Buffer.from([0xc3]));
-      socket.end(Buffer.from([0xa9, 0x0a]));
-    });
-    expect(await askJvm(path, 'VM.flags', NEVER)).toBe('abé\n');
-  });
-
   it.each([
     ['an exception', '-1\njava.lang.SecretException: password=x', 'result -1'],
     ['the beginning of an answer', '0\n-XX:MaxHeapSize=4294967', 'cut short'],
@@ -105,13 +95,5 @@ describe('askJvm', () => {
     expect(late).toMatchObject({ code: 'D2S_ERR_JVM_TIMEOUT' });
     expect(await failureOf('/nowhere')).toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
     await expect(isListening('/nowhere', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
-  });
-
-  it('names user and group where the JVM closes with the request unread', async () => {
-    const path = await serve((socket) => void socket.destroy(), 'at once');
-    expect(await failureOf(path)).toMatchObject({
-      code: 'D2S_ERR_JVM_ACCESS',
-      message: expect.stringContaining('same user and the same group'),
-    });
   });
 });

@@ -107,12 +107,6 @@ it.each<[string, (secret: string) => string]>([
   expect(markers.leaksIn(`${overlay.reason} ${JSON.stringify({ ...laid, pools: [...laid.pools] })}`)).toEqual([]);
 });
 
-it('AttachOverlay reports that socket and counters name different collectors', async () => {
-  await jvm.listen();
-  expect((await apply({ collector: 'ZGC' })).heap).toMatchObject({ used: 1, committed: 2 });
-  expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
-});
-
 it('AttachOverlay waits for the socket no longer than a reading may take, and uses it later', async () => {
   overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
   await expectUntouched(/has not done so yet/);
@@ -212,13 +206,4 @@ it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a socke
   expect(jvm.requests).toEqual([]);
   await jvm.die();
   expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
-});
-
-it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', async () => {
-  await jvm.listen();
-  await jvm.die();
-  const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
-  const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
-  // It has its socket from a moment after its start, by a clock that may have been set.
-  expect([await started(madeEpochMs + 60_000), await started(madeEpochMs + 1_000)]).toEqual([undefined, false]);
 });

@@ -102,15 +102,6 @@ describe('AttachOpener, from its marker on', () => {
     expect(readFileSync(jvm.markerPath, 'utf8')).toBe('kept');
   });
 
-  it('neither uses nor leaves a marker of another user, as on NFS', async () => {
-    // To the system we are another user than the one that files are made with.
-    const others = { uid: 54_321, gid: 54_322 };
-    jvm.become(others);
-    const told = await openerOf(30, jvm.system(others)).open({ ...jvm.target, ...others });
-    expect(told).toMatch(/directory \(owner changed\) nor in/);
-    expectUnsignalled();
-  });
-
   it('has removed its marker when close returns, even of a stopped JVM, and takes no answer for that of another', async () => {
     const opener = openerOf(LONG_MS);
     const signalled = jvm.signalled();

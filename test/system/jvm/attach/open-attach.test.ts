@@ -152,38 +152,4 @@ describe('AttachOpener', () => {
     expect(jvm.signals).toHaveLength(16);
     expect(await open()).toContain('see what cleans /tmp');
   });
-
-  it('does not ask again after a refused signal', async () => {
-    opener = openerOf({
-      kill: (pid) => {
-        jvm.signals.push({ pid, markers: [] });
-        throw Object.assign(new Error('no'), { code: 'EPERM' });
-      },
-    });
-    expect([await open(), await open()]).toEqual([expect.stringContaining('EPERM'), expect.stringContaining('EPERM')]);
-    expect([jvm.signals.length, jvm.markers()]).toEqual([1, []]);
-  });
-
-  it.each<[string, FakeJvmState]>([
-    ['has the thread that handles SIGQUIT, which starts after the handler', { threads: ['java'] }],
-    ['goes on after a stop', { state: 'T' }],
-  ])('asks a JVM as soon as it %s', async (_, state) => {
-    jvm.obey();
-    jvm.become(state);
-    await open();
-    expect(jvm.signals).toEqual([]);
-    jvm.become({});
-    expect(await open()).toBe('open');
-  });
-
-  it('does not signal a JVM that is to open its socket and has just started, but an older one', async () => {
-    const state = { threads: ['Signal Dispatch', 'Attach Listener'] };
-    jvm.obey();
-    // 9.5 s before the machine's 1000.5th second, and then a second earlier.
-    jvm.become({ ...state, startTicks: 99_100 });
-    expect(await open()).toContain('about to open');
-    expect(jvm.signals).toEqual([]);
-    jvm.become({ ...state, startTicks: 99_000 });
-    expect(await openerOf().open(jvm.target)).toBeUndefined();
-  });
 });

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FindJvmOptions, findJvm } from '../../../../src/jvm/hsperfdata/find-jvm.ts';
 import { SearchBounds } from '../../../../src/jvm/hsperfdata/search-bounds.ts';
 import { failureOf } from '../../../support/jvm/http/sources.ts';
@@ -70,17 +69,6 @@ describe('by the upstream’s port', () => {
     expect(await failure()).toContain('nothing listens on the upstream’s port 8080');
   });
 
-  it.each(['localhost', '[::1]'])('recognises %s as this machine', async (upstreamHost) => {
-    machine.addServer({ pid: 812 }, '00000000000000000000000001000000:1F90');
-    expect(await pidFound({ upstreamHost })).toBe(812);
-  });
-
-  it('ignores our ports if the upstream is on another machine', async () => {
-    machine.addServer({ pid: 812 }, '00000000:1F90');
-    expect(await failure({ upstreamHost: '203.0.113.9' })).toContain('203.0.113.9 is not this machine');
-    expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
-  });
-
   it('finds the file by the pid in the JVM’s own namespace, in its own /tmp', async () => {
     machine.addServer({ pid: 900, nspid: 1, mountNamespace: 'mnt:[2]' });
     machine.addFile('app', 1, fileOf('com.example.Main'), machine.tmpOf(900));
@@ -123,14 +111,6 @@ it('a search by files lists two application servers and the key to set instead o
   expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
 });
 
-it('a search by files takes a user’s only JVM of another kind when that user is configured', async () => {
-  addTomcat(812, 'com.example.Main', 'app');
-  addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
-  expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
-  expect(await pidFound({ ...ELSEWHERE, user: 'app' })).toBe(812);
-  expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
-});
-
 it('a search by files finds a JVM in the /tmp of a container whose processes are visible', async () => {
   machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
   machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
@@ -145,14 +125,6 @@ it('a search by files ignores the file of a dead JVM whose pid was reused', asyn
   machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
   machine.listen('00000000:1F91', 1);
   expect(await failure()).toContain(NOT_FOUND);
-});
-
-it('a search by files ignores a process that has not mapped the file', async () => {
-  addTomcat();
-  machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
-  expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
-  machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
-  expect(await pidFound(ELSEWHERE)).toBe(812);
 });
 
 it('a search by files names no argument of any JVM', async () => {
@@ -243,23 +215,4 @@ describe('files that no JVM writes', () => {
 it('ends when its signal aborts', async () => {
   for (let pid = 100; pid < 200; pid += 1) machine.addProcess({ pid, name: 'sh' });
   await expect(find({}, AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
-});
-
-it('opens files that the kernel produces slowly on other threads', async () => {
-  machine.addFile('tomcat', 812, fileOf(TOMCAT));
-  // No lock: then the maps are asked, too.
-  machine.lock();
-  machine.addServer({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
-  machine.listen('00000000000000000000000001000000:1F90', 4712);
-  const spies = [vi.spyOn(fs, 'openSync'), vi.spyOn(fs, 'readFileSync')];
-  syncBuiltinESMExports();
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    syncBuiltinESMExports();
-  });
-  expect((await find()).candidate).toMatchObject({ process: { pid: 812 }, liveness: 'alive' });
-  const here = spies.flatMap(({ mock }) => mock.calls.map(([file]) => String(file)));
-  const slow = ['net/tcp', 'net/tcp6', 'locks', '812/maps'].map((name) => join(machine.procPath, name));
-  expect(here.length).toBeGreaterThan(0);
-  expect(here.filter((file) => slow.includes(file))).toEqual([]);
 });

@@ -139,21 +139,6 @@ describe('a server that compresses although identity was asked for', () => {
     expect(server.requests[0]?.headers['accept-encoding']).toBe('identity');
     await areAllClosed();
   });
-
-  it.each(['Identity, identity', ''])('is read if the field says %j', async (coding) => {
-    await start((_, response) => response.setHeader('content-encoding', coding).end(STATUS));
-    expect((await sourceOf(TOMCAT_STATUS).read(soon())).heap.max).toBe(MAX_HEAP);
-  });
-
-  it('only its optional answers loses their values, and the reading goes on', async () => {
-    const heap = fixture('tomcat-jmxproxy/memory.txt');
-    await start((_, response) => {
-      if (server.requests.length === 1) response.end(heap);
-      else response.setHeader('content-encoding', 'br').end(Buffer.alloc(300_000));
-    });
-    expect((await sourceOf(TOMCAT_JMXPROXY).read(soon())).heap).toBeDefined();
-    expect(server.requests).toHaveLength(1 + (TOMCAT_JMXPROXY.further?.length ?? 0));
-  });
 });
 
 const THREAD_POOL = [

@@ -76,11 +76,10 @@ it('the heap of ZGC keeps its generations, of which the socket has only the sum'
 });
 
 const USED = 23_153 * KIB;
-const IN_FILE = withPool('Shenandoah', { used: 7 });
-const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = NO_READING) => {
+const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined) => {
   const live = liveOf('jdk25-shenandoah');
   const flags = { ...live.flags, hasLargePages: false, shenandoahMode };
-  return layOver(base, { ...live, flags } as LiveValues, { ...X64, collector: 'Shenandoah', jdkMajor });
+  return layOver(NO_READING, { ...live, flags } as LiveValues, { ...X64, collector: 'Shenandoah', jdkMajor });
 };
 
 it.each([
@@ -94,55 +93,7 @@ it.each([
   expect(pools.get('Shenandoah')).toEqual(heap);
 });
 
-it.each(['satb generational', 'future'])('the pool of Shenandoah is removed in the mode %s', (mode) => {
-  const { heap, pools } = laidWith(mode, 25, IN_FILE);
-  expect([pools.has('Shenandoah'), heap.used]).toEqual([false, USED]);
-});
-
-it.each([
-  ['by a JDK whose own choice is not known', 'default', 26],
-  ['by a JVM whose release is not known', 'default', undefined],
-  ['where the flags could not be read', undefined, 25],
-])('the one pool of Shenandoah exists only if the file has it %s', (_, mode, jdkMajor) => {
-  expect(laidWith(mode, jdkMajor).pools.has('Shenandoah')).toBe(false);
-  expect(laidWith(mode, jdkMajor, IN_FILE).pools.get('Shenandoah')?.used).toBe(USED);
-});
-
-it('a pool keeps what it had after its last collection', () => {
-  const base = withPool('Eden Space', { used: 1, usedAfterGc: 0, max: 53_739_520 });
-  expect(laidOver(base, 'jdk25-serial', 'Serial').pools.get('Eden Space')).toEqual({
-    ...{ used: 0x2d_83a0, committed: 13_248 * KIB, usedAfterGc: 0, max: 53_739_520 },
-  });
-});
-
 it.each(['metaspace', 'codeHeaps'] as const)('non-heap memory has no sums without %s', (missing) => {
   const { nonHeap, pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), [missing]: undefined }, X64);
   expect([nonHeap, pools.has('Metaspace')]).toEqual([{}, missing === 'codeHeaps']);
-});
-
-it('a class space that the JVM does not have is removed', () => {
-  const live = { metaspace: { used: 4, committed: 5, max: -1, classSpace: undefined } };
-  const { pools } = layOver(withPool('Compressed Class Space', { used: 0 }), live, X64);
-  expect([...pools.keys()]).toEqual(['Metaspace']);
-});
-
-it('limits are summed up where all pools have one', () => {
-  const codeHeaps = [{ name: 'CodeCache', used: 1, committed: 2, max: 10 }];
-  const metaspace = { used: 4, committed: 5, max: 20, classSpace: { used: 1, committed: 1, max: 30 } };
-  expect(layOver(NO_READING, { codeHeaps, metaspace }, X64).nonHeap).toEqual({ used: 6, committed: 8, max: 60 });
-});
-
-it.each([
-  ['on another processor', 'arm64', false],
-  ['with large pages', 'x64', true],
-])('the initial size of code heaps is unknown %s', (_, architecture, hasLargePages) => {
-  const { nonHeap, pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), flags: { hasLargePages } }, { architecture });
-  expect([nonHeap?.init, pools.get("CodeHeap 'non-nmethods'")?.init]).toEqual([undefined, undefined]);
-});
-
-it('the initial size of code heaps is that of the flag, up to their size', () => {
-  const flags = { hasLargePages: false, initialCodeCacheSize: 8 * MIB };
-  const { pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), flags }, X64);
-  expect(pools.get("CodeHeap 'profiled nmethods'")?.init).toBe(8 * MIB);
-  expect(pools.get("CodeHeap 'non-nmethods'")?.init).toBe(5_828_608);
 });

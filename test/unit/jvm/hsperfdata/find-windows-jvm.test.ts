@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createWindowsSystem, parseNetstat } from '../../../../src/jvm/hsperfdata/find-windows-jvm.ts';
+import { parseNetstat } from '../../../../src/jvm/hsperfdata/find-windows-jvm.ts';
 
 /** As Windows prints it in Slovak; 11 is a client of port 8080, 12 serves a port that ends alike. */
 const NETSTAT = `
@@ -25,14 +25,4 @@ it.each([
   ['nowhere', ['127.0.0.1'], 8443, []],
 ])('the process that listens %s', (_, addresses, port, pids) => {
   expect(parseNetstat(NETSTAT, addresses, port)).toEqual(pids);
-});
-
-it('temporary folders are those of this process and of services, each once', () => {
-  const temp = 'C:\\Users\\ann\\AppData\\Local\\Temp';
-  expect(createWindowsSystem({ TMP: temp, TEMP: temp, SystemRoot: 'D:\\Win' }).folders).toEqual([
-    temp,
-    'D:\\Win\\Temp',
-    'D:\\Win\\ServiceProfiles\\LocalService\\AppData\\Local\\Temp',
-    'D:\\Win\\ServiceProfiles\\NetworkService\\AppData\\Local\\Temp',
-  ]);
 });

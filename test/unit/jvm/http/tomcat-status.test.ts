@@ -15,15 +15,6 @@ it('the pools of the recorded page are read and summed, without classes and coll
   expect(pools.get('G1 Old Gen')).toEqual({ init: 59768832, used: 11373944, committed: 25165824, max: 268435456 });
 });
 
-it.each([
-  ['Tenured Gen', 'Eden Space', 'has a survivor space beside it in no pool', { committed: 67108864 }],
-  ['ZHeap', 'G1 Eden Space', 'knows the smallest size only', { committed: 67108864 }],
-  ['Shenandoah Young Gen', 'G1 Eden Space', 'leaves out what is committed and free', {}],
-])('a heap size is left out that the pool %s, beside %s, which %s, would make wrong', (old, eden, _, committed) => {
-  const { heap } = parseTomcatStatus(RECORDED.replace('G1 Eden Space', eden).replace('G1 Old Gen', old));
-  expect(heap).toEqual({ used: 14519672, max: 268435456, ...committed });
-});
-
 it('a sum with a missing part is left out', () => {
   const { heap, nonHeap } = parseTomcatStatus(RECORDED.replace('"usageUsed":11373944', '"usageUsed":null'));
   expect([heap.used, heap.committed, nonHeap.used]).toEqual([undefined, 67108864, 37708560]);
