@@ -49,6 +49,18 @@ describe('loadConfig', () => {
     });
   });
 
+  it('takes the file that D2_SIDECAR_CONFIG names, unless --config names another', async () => {
+    const read: string[] = [];
+    const readFile = (path: string) => {
+      read.push(path);
+      return '';
+    };
+    const env = { D2_SIDECAR_CONFIG: 'env.yaml' };
+    await loadConfig({ flags: { upstream: UPSTREAM }, env, readFile });
+    await loadConfig({ flags: { upstream: UPSTREAM, config: 'flag.yaml' }, env, readFile });
+    expect(read).toEqual(['env.yaml', 'flag.yaml']);
+  });
+
   // All else that is refused of a file: base/trusted-file.test.ts.
   it('refuses a file of more than 16 MiB at once', async () => {
     const file = at('sidecar.yaml');

@@ -207,3 +207,12 @@ it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a socke
   await jvm.die();
   expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
 });
+
+it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', async () => {
+  await jvm.listen();
+  await jvm.die();
+  const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
+  const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
+  // It has its socket from a moment after its start, by a clock that may have been set.
+  expect([await started(madeEpochMs + 60_000), await started(madeEpochMs + 1_000)]).toEqual([undefined, false]);
+});

@@ -152,4 +152,15 @@ describe('AttachOpener', () => {
     expect(jvm.signals).toHaveLength(16);
     expect(await open()).toContain('see what cleans /tmp');
   });
+
+  it('does not signal a JVM that is to open its socket and has just started, but an older one', async () => {
+    const state = { threads: ['Signal Dispatch', 'Attach Listener'] };
+    jvm.obey();
+    // 9.5 s before the machine's 1000.5th second, and then a second earlier.
+    jvm.become({ ...state, startTicks: 99_100 });
+    expect(await open()).toContain('about to open');
+    expect(jvm.signals).toEqual([]);
+    jvm.become({ ...state, startTicks: 99_000 });
+    expect(await openerOf().open(jvm.target)).toBeUndefined();
+  });
 });
