@@ -21,38 +21,26 @@ class Bench {
     return this.clock.nowNs() / NS_PER_MS;
   }
 
-  read(address: string, name: string, { steps = 1, stepMs = 0, bytes = KB, room = true, fails = false } = {}): void {
-    let left = steps;
+  read(address: string, name: string, { stepMs = 0, bytes = KB, fails = false } = {}): void {
     const reading: ReadingTask = {
       step: () => {
         this.clock.advanceMs(stepMs);
         if (fails) throw new Error(name);
-        left -= 1;
-        if (left > 0) return true;
         this.done.push(name);
         return false;
       },
-      keep: () => (room ? bytes : undefined),
+      keep: () => bytes,
       giveUp: () => this.done.push(`${name} given up`),
     };
     this.share.read(() => address, reading, this.clock.nowNs());
   }
 
-  /** Notes the name when it runs. */
-  after(address: string, name: string): void {
-    this.share.runAfter(
-      () => address,
-      () => this.done.push(name),
-    );
-  }
-  runAll(afterEach?: () => void): number {
-    const sinceMs = this.nowMs;
+  runAll(afterEach?: () => void): void {
     for (let next = this.scheduled.shift(); next !== undefined; next = this.scheduled.shift()) {
       this.clock.advanceMs(Math.max(0, next.atMs - this.nowMs));
       next.run();
       afterEach?.();
     }
-    return this.nowMs - sinceMs;
   }
 }
 
@@ -78,13 +66,6 @@ it('reading waits where there is none, and takes a fifth of the time at most ove
   expect(most * 0.5).toBeLessThanOrEqual(20);
   // And hardly less than it may: 200 ms of work.
   expect(bench.nowMs).toBeLessThan(1_300);
-});
-
-it('reading is done in steps, with pauses between them where one takes long', () => {
-  bench.read('10.0.0.1', 'long', { steps: 10, stepMs: 5 });
-  expect([bench.done, bench.share.waitingBytes]).toEqual([[], KB]);
-  expect(bench.runAll()).toBeGreaterThan(200);
-  expect([bench.done, bench.share.waitingBytes]).toEqual([['long'], 0]);
 });
 
 it('reading of one address keeps its order, and does not delay that of others', () => {
@@ -148,32 +129,4 @@ it('reading is done when numbers are asked for, within its time', () => {
   expect([bench.done.length, bench.share.waitingBytes]).toEqual([11, 0]);
   bench.runAll();
   expect(bench.done).toHaveLength(11);
-});
-
-it('reading tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
-  const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
-  bench.read('10.0.0.1', 'at 0 ms', { stepMs: 20 });
-  expect(readUpToMs()).toBe(20);
-  bench.read('10.0.0.1', 'at 20 ms');
-  bench.clock.advanceMs(5);
-  bench.read('10.0.0.2', 'at 25 ms');
-  bench.clock.advanceMs(5);
-  expect(readUpToMs()).toBe(20);
-  bench.clock.advanceMs(60_000);
-  expect(readUpToMs()).toBe(30);
-  bench.share.finish();
-  expect(readUpToMs()).toBe(bench.nowMs);
-});
-
-it('reading that begins while a step runs waits behind what its client has waiting', () => {
-  bench.read('10.0.0.1', 'first', { stepMs: 20 });
-  const step = (): boolean => {
-    bench.read('10.0.0.1', 'inner');
-    bench.after('10.0.0.1', 'end');
-    return false;
-  };
-  bench.share.read(() => '10.0.0.1', { step, keep: () => KB, giveUp: () => undefined }, bench.clock.nowNs());
-  bench.read('10.0.0.1', 'second');
-  bench.runAll();
-  expect([bench.done, bench.share.waitingBytes]).toEqual([['first', 'second', 'inner', 'end'], 0]);
 });

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { Meter, type MeterSnapshot } from '../../../src/metrics/meter.ts';
 import { ManualClock } from '../../support/clock.ts';
-import { costOf } from '../../support/protocol/cost.ts';
 import { readFixture } from './read-fixture.ts';
 
 type Step =
@@ -42,23 +41,4 @@ it('Meter averages as the library does, tick by tick', () => {
     expect(meter.snapshot(), `${ticks} ticks`).toMatchObject({ m1, m5, m15 });
   }
   expect(series.length).toBeGreaterThan(10);
-});
-
-// Of 63 million ticks, 140,000 at most are counted: the rest change nothing.
-it('Meter catches up with a hundred idle years as fast as with one, and reads what is left after ten', () => {
-  const idle = (years: number) => {
-    const clock = new ManualClock();
-    const meter = new Meter(clock);
-    meter.mark(1e9);
-    clock.advanceS(years * 365 * 86_400);
-    meter.snapshot();
-  };
-  expect(costOf(() => idle(100))).toBeLessThan(20 * costOf(() => idle(1)));
-  const clock = new ManualClock();
-  const meter = new Meter(clock);
-  meter.mark(1e9);
-  clock.advanceS(10 * 365 * 86_400);
-  const { m1, m15 } = meter.snapshot();
-  expect(m1).toBe(2.964393875e-314);
-  expect(m15).toBe(4.44659081257e-313);
 });

@@ -107,21 +107,6 @@ it('a name that only ever failed gives way as an object, unless it is monitored'
   expect(object.monitored).toBe(0);
 });
 
-it('a name that only ever failed is not in the saved state, and its counts are in (other)', () => {
-  const before = create(10);
-  const answers = Object.entries({ ok: [200, 500], f: [501, 404], g: [501] });
-  for (const [name, statuses] of answers)
-    for (const status of statuses) before.rpc.recordAnswered(name, status, 5 * MS);
-  before.object.recordRead('f', 501);
-  before.object.recordRead('ok', 200);
-  const after = restarted(before, 10);
-  expect(namesOf(after.rpc)).toEqual(['ok', '(other)']);
-  expect(sumsOf(after.rpc)).toEqual(sumsOf(before.rpc));
-  expect(after.rpc.metrics().timers.get('rpc.(other)')?.snapshot()).toMatchObject({ count: 3, max: 5 * MS });
-  expect([...after.object.objects.keys()]).toEqual(['ok']);
-  expect(namesOf(before.rpc)).toEqual(['ok', 'f', 'g']);
-});
-
 it.each([1, 2, 3, 4])(
   'any outcomes on a small table keep all sums, and no success is lost to failures (seed %i)',
   (seed) => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import type { CallCounts } from '../../../src/metrics/call-counts.ts';
-import { type CounterReading, emptyMetricSet, type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
+import { type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
 import type { ApplicationStatistics, Statistics } from '../../../src/metrics/statistics.ts';
 import { createStatistics } from '../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -186,19 +186,6 @@ const plain = ({ ok, clientErrors, errors, durations }: CallCounts) => {
   return [ok, clientErrors, errors, durations.cumulative().at(-1) ?? 0];
 };
 
-it('the counts of calls hold each call once, by its outcome, agree with meter and timer, and forget nothing', () => {
-  const { rpc } = createApplication();
-  rpc.lateAfterNs = 3 * MS;
-  for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
-  rpc.recordFailed('E.A');
-  rpc.recordRefused('E.A', 2 * MS);
-  clock.advanceS(3_600);
-  expect(plain(rpc.countsByName.get('E.A') as CallCounts)).toEqual([2, 1, 4, 6]);
-  expect(rpc.countsByName.get('E.A')?.late).toBe(5);
-  const { timers, meters } = rpc.metrics();
-  expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
-});
-
 it('the counts of calls add up to the totals, whether calls have a name, had one refused, or none, which has no series of its own', () => {
   const { rpc } = createApplication();
   rpc.recordAnswered('a', 200, MS);
@@ -213,15 +200,4 @@ it('the counts of calls add up to the totals, whether calls have a name, had one
   expect(sums).toEqual([5, 1, 4, 8]);
   const { timers, meters } = rpc.metrics();
   expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count, rpc.nameCount]).toEqual([8, 4, 4]);
-});
-
-it('a union of sets has every metric once, and refuses two metrics with one name in one section', () => {
-  const counters = (entries: Record<string, CounterReading>) => {
-    return { ...emptyMetricSet, counters: new Map(Object.entries(entries)) };
-  };
-  const [a, b] = [{ count: 0 }, { count: 0 }];
-  const gauges = new Map([['a', { type: 'integer', read: () => 1 } as const]]);
-  const union = unionOf(counters({ a }), emptyMetricSet, counters({ a, b }), { ...emptyMetricSet, gauges });
-  expect([Object.fromEntries(union.counters), union.gauges.size, union.timers.size]).toEqual([{ a, b }, 1, 0]);
-  expect(() => unionOf(counters({ a }), counters({ a: b }))).toThrow('two metrics are called a');
 });

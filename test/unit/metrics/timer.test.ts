@@ -72,15 +72,6 @@ describe.each(KINDS)('$kind', ({ windowNs, error }) => {
     const all = { min: shown, max: shown, mean: shown, p50: shown, p999: shown, stddev: 0 };
     expect(timer.snapshot()).toMatchObject({ count, ...all });
   });
-
-  it('has the rates of a meter that is marked with each duration', () => {
-    const clock = new ManualClock();
-    const timer = create(clock);
-    for (let i = 0; i < 10; i += 1) timer.update(1_000_000);
-    clock.advanceS(10.5);
-    // 10 events in the first interval of 5 s, none in the second.
-    expect(timer.snapshot().rates).toMatchObject({ count: 10, m1: 1.8400888292586468, mean: (10 / 10.5e9) * 1e9 });
-  });
 });
 
 const WINDOW_S = 300;

@@ -14,8 +14,6 @@ class Plant implements Stoppable {
   readonly lifecycle: Lifecycle;
   now: InProgress = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
   quietMs: number | undefined;
-  /** WebSockets whose peers do not answer. */
-  areStubborn = false;
   readonly #paused: (() => void)[] = [];
 
   constructor(times: Partial<StopTimes> = {}) {
@@ -31,11 +29,8 @@ class Plant implements Stoppable {
     return this.now;
   }
 
-  /** Clients wait in the kernel for the next process. */
-  keepsSockets = false;
-
   outlivesProcess(): boolean {
-    return this.keepsSockets;
+    return false;
   }
 
   announceEnd(): void {
@@ -44,7 +39,7 @@ class Plant implements Stoppable {
 
   closeWebSockets(overMs: number): void {
     this.#note(`let go over ${overMs / 1_000}`);
-    if (overMs === 0 && !this.areStubborn) this.now = { ...this.now, webSockets: 0 };
+    if (overMs === 0) this.now = { ...this.now, webSockets: 0 };
   }
 
   async stopListening(): Promise<void> {
@@ -132,13 +127,6 @@ it('a life skips the window if nothing is held, but not the delay', async () => 
   expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
 });
 
-it('a life closes a WebSocket that opens after the listener has closed', async () => {
-  const plant = await stopping({ delayMs: 0, windowMs: 0 }, { connections: 1 });
-  expect(plant.lifecycle.state).toBe('stopping');
-  plant.now = { ...plant.now, connections: 0, webSockets: 1 };
-  expect(await plant.ended()).toBe('stopped');
-});
-
 it('a life ends at its deadline with anything still open', async () => {
   const plant = await stopping({}, { connections: 1, exchanges: 1 });
   await plant.pass(24);
@@ -148,13 +136,6 @@ it('a life ends at its deadline with anything still open', async () => {
   expect(plant.told.at(-1)).toBe('25: end');
 });
 
-it('a life leaves time for closing if the window is longer than the deadline', async () => {
-  const plant = await stopping({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
-  await plant.pass(10);
-  await plant.ended();
-  expect(plant.told).toContain('9: refuse');
-});
-
 it('a life cuts only held polls before its deadline', async () => {
   const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
   await plant.pass(8);
@@ -162,19 +143,6 @@ it('a life cuts only held polls before its deadline', async () => {
   plant.now = { ...plant.now, exchanges: 2, connections: 2 };
   await plant.ended();
   expect(plant.told.at(-1)).toBe('8: end');
-});
-
-it('a life does not count a poll over a WebSocket as a held connection', async () => {
-  const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
-  plant.areStubborn = true;
-  plant.lifecycle.stop('SIGTERM');
-  await plant.settle();
-  expect(plant.lifecycle.state).toBe('stopping');
-  plant.now = { ...plant.now, webSockets: 0, heldPolls: 0 };
-  await plant.settle();
-  expect(plant.lifecycle.state).toBe('stopping');
-  plant.now = { ...plant.now, connections: 0 };
-  expect(await plant.ended()).toBe('stopped');
 });
 
 it('a life drains without ending, and then stops without further delay', async () => {
@@ -209,12 +177,4 @@ it('a life ends at once at the second request, in any state', async () => {
   expect(await plant.lifecycle.ended).toBe('stopped at once');
   expect(plant.log.lines.at(-1)).toBe('info stopped at once');
   expect(plant.told).not.toContain('0: end');
-});
-
-it('a life reports a failure to end', async () => {
-  const plant = await started({ delayMs: 0 });
-  plant.end = () => Promise.reject(new Error('no'));
-  plant.lifecycle.stop('SIGTERM');
-  await plant.settle();
-  await expect(plant.lifecycle.ended).rejects.toThrow('no');
 });

@@ -81,20 +81,6 @@ it('a reload reads and prepares everything, then takes over, logs the keys, coun
   expect([results, lastAppliedEpochMs, isLastApplied, waiting]).toEqual([{ applied: 1, refused: 0 }, 5_000, true, 0]);
 });
 
-it('a reload warns in one line of the keys that need a restart, each time until then', async () => {
-  const { reloader } = await open();
-  file = { listen: { port: 1 }, jvm: { source: 'none' } };
-  for (let round = 0; round < 2; round += 1) {
-    await reloader.reload('SIGHUP');
-    const message = 'needs a restart: listen.port, jvm.source; the rest is in force';
-    const warning = { level: 'warn', details: { keys: ['listen.port', 'jvm.source'] }, message };
-    const warnings = recording.logged.filter(({ level }) => level === 'warn');
-    expect(warnings).toEqual(Array.from({ length: round + 1 }, () => warning));
-    expect(target.reloads.waiting).toBe(2);
-  }
-  expect(held?.listen.port).toBe(8081);
-});
-
 it('a reload with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
   const { reloader } = await open();
   file = { limits: { connections: 7 } };

@@ -23,8 +23,6 @@ export const rpcAnswer = (id: string) => ({ channel: '/service/d2/rpc', id, data
 
 export interface Sender {
   readonly cookie?: string;
-  /** `Cookie` comes in several lines, as HTTP/2 sends it. */
-  readonly isSplit?: boolean;
   readonly user?: string;
   readonly password?: string;
   readonly apiKey?: string;
@@ -53,11 +51,10 @@ export class CometTraffic extends Traffic {
   }
 
   beginPost(messages: readonly Message[] | string | Buffer, sender: Sender = {}, path = COMET): Exchange {
-    const { cookie, isSplit = false, coding, ...who } = sender;
-    const fields: Record<string, string | readonly string[]> = { 'content-type': 'application/json' };
+    const { cookie, coding, ...who } = sender;
+    const fields: Record<string, string> = { 'content-type': 'application/json' };
     if (coding !== undefined) fields['content-encoding'] = coding;
-    if (cookie !== undefined)
-      fields.cookie = isSplit ? ['lang=sk', `JSESSIONID=${cookie}`] : `lang=sk; JSESSIONID=${cookie}`;
+    if (cookie !== undefined) fields.cookie = `lang=sk; JSESSIONID=${cookie}`;
     const exchange = this.begin({ line: `POST ${path}`, fields, ...who });
     const isRaw = typeof messages === 'string' || Buffer.isBuffer(messages);
     const body = isRaw ? Buffer.from(messages as string) : Buffer.from(JSON.stringify(messages));

@@ -90,13 +90,6 @@ it('received values come over callback-polling as well', () => {
   expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
 });
 
-it('received values are not polled for by HEAD', () => {
-  const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
-  expect(traffic.numbers.holds.now).toBe(0);
-  traffic.endPost(exchange, { body: '' });
-  expect(traffic.counts()).toEqual({});
-});
-
 it('what is not read is counted by its reason, and what follows on the same connection is read', () => {
   traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
   traffic.handshake('a');

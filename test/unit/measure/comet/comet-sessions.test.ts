@@ -1,7 +1,6 @@
-import { beforeEach, expect, it, vi } from 'vitest';
-import { CANCELLED } from '../../../../src/proxy/exchange/exchange.ts';
+import { beforeEach, expect, it } from 'vitest';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../support/measure/comet/comet-traffic.ts';
-import { LOGOUT, RPC } from '../../../support/measure/record/traffic.ts';
+import { LOGOUT } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
 
 let traffic: CometTraffic;
@@ -31,18 +30,6 @@ it('a session begins with an accepted form login, whose name it bears, and not a
   traffic.login('boris', { cookie: 'one' });
   expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
   expect(traffic.created).toBe(2);
-});
-
-it('a session of a login goes on when its cookie comes in a later line of Cookie, or after the cookie of an old login', () => {
-  const split = { cookie: 'one', isSplit: true };
-  traffic.login('Žofia', {}, { setCookie: 'one' });
-  traffic.handshake('a', split);
-  traffic.release(traffic.hold('a', { cookie: 'old; JSESSIONID=one' }));
-  traffic.send({ line: RPC, fields: { cookie: ['lang=sk', 'JSESSIONID=old', 'JSESSIONID=one'] } });
-  traffic.login('Žofia', split, { setCookie: 'two' });
-  traffic.handshake('b', { cookie: 'two', isSplit: true });
-  expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', requests: 1 }]);
-  expect(traffic.created).toBe(1);
 });
 
 it('a session does not begin with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
@@ -173,26 +160,6 @@ it.each(['known', 'there before'])('the first client of a request, %s, brings no
   traffic.post(asked, replies, { cookie: 'one' });
   expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
   expect(traffic.numbers.counts.adopted).toBe(which === 'known' ? 0 : 1);
-});
-
-it.each([{ cookie: 'one' }, {}])('many clients of one login cost one walk over them for each sweep: %j', (sender) => {
-  const CLIENTS = 2_000;
-  const walks = vi.spyOn(Set.prototype, Symbol.iterator);
-  const count = () => walks.mock.contexts.filter((set) => (set as Set<unknown>).size > CLIENTS / 4).length;
-  const each = Array.from({ length: CLIENTS }, (_, n) => `c${n}`);
-  const held = each.map((clientId) => {
-    traffic.handshake(clientId, sender);
-    return traffic.hold(clientId, sender);
-  });
-  traffic.sweepAfter(1);
-  for (const exchange of held) traffic.endPost(exchange, { ending: CANCELLED });
-  traffic.sweepAfter(1);
-  expect(count()).toBeLessThanOrEqual(2);
-  traffic.sweepAfter(GONE_MS);
-  expect(count()).toBeLessThanOrEqual(3);
-  walks.mockRestore();
-  expect(traffic.gauges()).toEqual(NOTHING);
-  expect(traffic.sessions()).toEqual([]);
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {

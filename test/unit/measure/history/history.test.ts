@@ -1,15 +1,9 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import { usedBytes } from '../../../support/garbage.ts';
 import { available, createSources } from '../../../support/measure/history/sources.ts';
 
 const MS = 1e6;
-
-afterEach(() => {
-  // First the spies: one on a fake timer would put that back into the place of the real one.
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 function started(sources = createSources()) {
   const history = new History(sources, sources.clock);
@@ -90,27 +84,6 @@ it('the history has the real length of each step, gives later steps only, and al
   expect(since(10)).toEqual([]);
   expect(since(11)).toHaveLength(10);
   expect([...history.points('none')]).toEqual([]);
-});
-
-it('the history ends a step every 5 s from its start to its stop, by a timer that keeps no process alive', () => {
-  vi.useFakeTimers();
-  const { history, clock } = started();
-  const guarded: string[] = [];
-  const tick = (ms: number) => {
-    clock.advanceMs(ms);
-    vi.advanceTimersByTime(ms);
-  };
-  const timers = vi.spyOn(globalThis, 'setTimeout');
-  history.start((work) => {
-    guarded.push('guarded');
-    work();
-  });
-  expect(timers.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false]);
-  for (let i = 0; i < 11; i += 1) tick(1_000);
-  expect([history.seq, guarded.length]).toEqual([2, 2]);
-  history.stop();
-  for (let i = 0; i < 11; i += 1) tick(1_000);
-  expect(history.seq).toBe(2);
 });
 
 it('the line of a name has its calls of each of the last 12 x 25 s, oldest first', () => {

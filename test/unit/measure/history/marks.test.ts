@@ -104,17 +104,3 @@ it('marks that last end when the sidecar stops, at the latest', () => {
   expect(ends).toMatchObject({ upstreamLost: clock.epochMs(), verdict: clock.epochMs(), jvmLost: 9_000 });
   expect([ends.note, ends.start, ends.jvmBack]).toEqual([undefined, undefined, undefined]);
 });
-
-it('marks do not end before they began, also if the clock is set back', () => {
-  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: clock.epochMs() };
-  look();
-  history.mark('verdict', 'The server cannot be reached.');
-  clock.setBackS(7_200);
-  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: clock.epochMs() };
-  look();
-  history.end();
-  const lengths = history.marks.flatMap(({ epochMs, endEpochMs }) =>
-    endEpochMs === undefined ? [] : [endEpochMs - epochMs],
-  );
-  expect(lengths).toEqual([0, 0]);
-});

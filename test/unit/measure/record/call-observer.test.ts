@@ -97,17 +97,6 @@ it('an observer of calls that throws is reported, and harms neither the call nor
   expect(traffic.counts()).toMatchObject({ rpc: 1 });
 });
 
-it('an observer of calls that was taken away is told nothing, and nothing is made for it', () => {
-  const { traffic, observer, calls } = observed(new Traffic(), { wantsBytes: true, wantsOthers: true });
-  traffic.recorder.observers.remove(observer);
-  const exchange = traffic.begin({ line: RPC });
-  expect(exchange.requestObserver).toBeUndefined();
-  expect(exchange.responseObserver).toBeUndefined();
-  traffic.end(exchange);
-  expect(calls).toEqual([]);
-  expect(traffic.recorder.observers.isWanted).toBe(false);
-});
-
 const CHANNEL = '/service/d2/rpc';
 const started = () => {
   const stand = observed(new CometTraffic());

@@ -10,7 +10,6 @@ import {
 } from '../../../../src/measure/record/running-calls.ts';
 import { CallCounts } from '../../../../src/metrics/call-counts.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
-import { createBucketBounds } from '../../../../src/metrics/duration-buckets.ts';
 import { NameBudget } from '../../../../src/metrics/name-table.ts';
 import { Timer } from '../../../../src/metrics/timer.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -112,9 +111,9 @@ describe('the slowest calls', () => {
   });
 });
 
-function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly number[] = [], buckets?: number[]) {
+function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly number[] = []) {
   const createTimer = (createdNs: number) => new Timer({ clock, createdNs });
-  const createCounts = () => new CallCounts(buckets && createBucketBounds(buckets));
+  const createCounts = () => new CallCounts();
   const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), createCounts });
   for (const seconds of answeredS) rpc.recordAnswered('P.Report', 200, seconds * S);
   const whole = running.map(
@@ -134,11 +133,6 @@ it.each([
   ['that usually take longer than any bucket', [{ count: 2, youngest: 3_000, oldest: 3_000 }], [100], false],
 ])('calls hang %s', (_what, running, answered, isHung) => {
   expect(hungOf(running, answered) !== null).toBe(isHung);
-});
-
-it.each([[[30]], [[0.005]]])('what is usual does not depend on metrics.prometheus.buckets, here %j', (buckets) => {
-  const of = (age: number) => hungOf([{ count: 2, youngest: age, oldest: age }], [0.9, 1], buckets) !== null;
-  expect([9.9, 10.1].map(of)).toEqual([false, true]);
 });
 
 it('calls hang of the name with the most of them', () => {

@@ -14,19 +14,14 @@ const GONE_MS = 5 * 60_000;
 
 let clock: ManualClock;
 let table: SessionTable;
-let statisticsMade: number;
 beforeEach(() => {
   clock = new ManualClock();
-  statisticsMade = 0;
   table = new SessionTable({
     config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max: 50 },
     clock,
     created: new Timer({ clock }),
     claimRate: new AddressRate(clock, CLAIMS_PER_ADDRESS),
-    createStatistics: () => {
-      statisticsMade += 1;
-      return new SessionStatistics(clock, 10);
-    },
+    createStatistics: () => new SessionStatistics(clock, 10),
   });
 });
 
@@ -112,22 +107,6 @@ it('a session reports its end once, by a logout, after sessions.cometGone withou
     table.sweep();
   }
   expect(ends).toEqual(['anna', 'boris', 'cyril']);
-});
-
-it('statistics of a session are created once, on first use, and not to read its failed calls', () => {
-  const [ann, bob] = [mustBegin('ann'), mustBegin('bob')];
-  expect(statisticsMade).toBe(0);
-  bob.statistics.rpc.recordAnswered('E.Demo.Run', 500, 1);
-  bob.statistics.sba.recordFailed('E.Demo.Run');
-  bob.statistics.sba.recordAnswered('E.Demo.Run', 404, 1);
-  const sessions = table.sessions();
-  table.end(ann);
-  mustBegin('eve');
-  expect(sessions).toEqual([ann, bob]);
-  expect(sessions.map(({ errors }) => errors)).toEqual([0, 2]);
-  expect(statisticsMade).toBe(1);
-  clock.advanceMs(IDLE_MS);
-  expect(table.sessions()).toEqual([]);
 });
 
 it('the counts by connection type agree with the list after sessions end, change and expire', () => {
