@@ -20,3 +20,14 @@ it('a roster has the members of a Set after the same changes in any order', () =
     expect(new Set(roster)).toEqual(set);
   }
 });
+
+it('a roster visits every member although each is deleted at its visit', () => {
+  const roster = new Roster<Member>();
+  for (let i = 0; i < 5; i += 1) roster.add(member());
+  let visits = 0;
+  for (const one of roster) {
+    visits += 1;
+    roster.delete(one);
+  }
+  expect([visits, roster.size]).toEqual([5, 0]);
+});

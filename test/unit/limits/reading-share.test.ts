@@ -21,11 +21,14 @@ class Bench {
     return this.clock.nowNs() / NS_PER_MS;
   }
 
-  read(address: string, name: string, { stepMs = 0, bytes = KB, fails = false } = {}): void {
+  read(address: string, name: string, { steps = 1, stepMs = 0, bytes = KB, fails = false } = {}): void {
+    let left = steps;
     const reading: ReadingTask = {
       step: () => {
         this.clock.advanceMs(stepMs);
         if (fails) throw new Error(name);
+        left -= 1;
+        if (left > 0) return true;
         this.done.push(name);
         return false;
       },
@@ -66,6 +69,13 @@ it('reading waits where there is none, and takes a fifth of the time at most ove
   expect(most * 0.5).toBeLessThanOrEqual(20);
   // And hardly less than it may: 200 ms of work.
   expect(bench.nowMs).toBeLessThan(1_300);
+});
+
+it('reading is done in steps, with pauses between them where one takes long', () => {
+  bench.read('10.0.0.1', 'long', { steps: 10, stepMs: 5 });
+  expect([bench.done, bench.share.waitingBytes]).toEqual([[], KB]);
+  bench.runAll();
+  expect([bench.nowMs > 200, bench.done, bench.share.waitingBytes]).toEqual([true, ['long'], 0]);
 });
 
 it('reading of one address keeps its order, and does not delay that of others', () => {
@@ -129,4 +139,15 @@ it('reading is done when numbers are asked for, within its time', () => {
   expect([bench.done.length, bench.share.waitingBytes]).toEqual([11, 0]);
   bench.runAll();
   expect(bench.done).toHaveLength(11);
+});
+
+it('reading tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
+  const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  expect(readUpToMs()).toBe(20);
+  bench.read('10.0.0.1', 'second');
+  bench.clock.advanceMs(10);
+  expect(readUpToMs()).toBe(20);
+  bench.clock.advanceMs(60_000);
+  expect(readUpToMs()).toBe(30);
 });

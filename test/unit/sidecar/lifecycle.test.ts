@@ -14,6 +14,8 @@ class Plant implements Stoppable {
   readonly lifecycle: Lifecycle;
   now: InProgress = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
   quietMs: number | undefined;
+  /** WebSockets whose peers do not answer. */
+  areStubborn = false;
   readonly #paused: (() => void)[] = [];
 
   constructor(times: Partial<StopTimes> = {}) {
@@ -39,7 +41,7 @@ class Plant implements Stoppable {
 
   closeWebSockets(overMs: number): void {
     this.#note(`let go over ${overMs / 1_000}`);
-    if (overMs === 0) this.now = { ...this.now, webSockets: 0 };
+    if (overMs === 0 && !this.areStubborn) this.now = { ...this.now, webSockets: 0 };
   }
 
   async stopListening(): Promise<void> {
@@ -125,6 +127,23 @@ it('a life skips the window if nothing is held, but not the delay', async () => 
   await plant.pass(5);
   await plant.ended();
   expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
+});
+
+it('a life does not count a poll over a WebSocket as a held connection', async () => {
+  const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
+  plant.areStubborn = true;
+  plant.lifecycle.stop('SIGTERM');
+  await plant.settle();
+  expect(plant.lifecycle.state).toBe('stopping');
+  plant.now = { ...plant.now, webSockets: 0, heldPolls: 0, connections: 0 };
+  expect(await plant.ended()).toBe('stopped');
+});
+
+it('a life leaves time for closing if the window is longer than the deadline', async () => {
+  const plant = await stopping({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
+  await plant.pass(10);
+  await plant.ended();
+  expect(plant.told).toContain('9: refuse');
 });
 
 it('a life ends at its deadline with anything still open', async () => {

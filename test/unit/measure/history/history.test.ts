@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import { usedBytes } from '../../../support/garbage.ts';
 import { available, createSources } from '../../../support/measure/history/sources.ts';
@@ -84,6 +84,24 @@ it('the history has the real length of each step, gives later steps only, and al
   expect(since(10)).toEqual([]);
   expect(since(11)).toHaveLength(10);
   expect([...history.points('none')]).toEqual([]);
+});
+
+it('the history ends a step every 5 s from its start to its stop', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { history, clock } = started();
+  const pass = (seconds: number) => {
+    for (let i = 0; i < seconds; i += 1) {
+      clock.advanceMs(1_000);
+      vi.advanceTimersByTime(1_000);
+    }
+  };
+  history.start((work) => work());
+  pass(11);
+  expect(history.seq).toBe(2);
+  history.stop();
+  pass(11);
+  expect(history.seq).toBe(2);
 });
 
 it('the line of a name has its calls of each of the last 12 x 25 s, oldest first', () => {
