@@ -1,17 +1,6 @@
 /** A log that cannot be written, in this process and of a real one: it serves, counts lost lines, and ends on request. */
 import { execFileSync, spawn } from 'node:child_process';
-import {
-  closeSync,
-  constants,
-  existsSync,
-  openSync,
-  readFileSync,
-  readSync,
-  statfsSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -202,46 +191,4 @@ describe('a sidecar whose log cannot be written', () => {
     expect(await lostLines(sidecar)).toBeGreaterThan(0);
     await expectEnd(sidecar);
   });
-
-  it('logs how many lines were lost once its disk has room, and never merges two lines', async (context) => {
-    const disk = mountSmallDisk(temporary('disk'));
-    if (disk === undefined) {
-      context.skip('a small disk can be made by root only');
-      return;
-    }
-    defer(() => execFileSync('umount', [disk]));
-    const [log, filling] = [path.join(disk, 'log'), path.join(disk, 'filling')];
-    writeFileSync(log, '');
-    fill(disk, filling);
-    const sidecar = await start(opened(log, 'a'));
-    await expectServing(sidecar);
-    unlinkSync(filling);
-    // From here on no line is lost.
-    const lost = await lostLines(sidecar);
-    await expectEnd(sidecar);
-    const text = readFileSync(log, 'utf8');
-    const lines = linesOf(text);
-    // The first line may have begun in the rest of the last page.
-    expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
-    const told = lines.filter((line) => line.lost !== undefined);
-    expect(told.reduce((sum, line) => sum + Number(line.lost), 0)).toBe(lost);
-    expect(new Set(told.map(({ level }) => level))).toEqual(new Set(lost === 0 ? [] : ['warn']));
-    expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
-  });
 });
-
-/** A disk of 64 KiB in memory; undefined where mounting is not allowed. */
-function mountSmallDisk(folderOf: string): string | undefined {
-  execFileSync('mkdir', [folderOf]);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folderOf], { stdio: 'ignore' });
-  } catch {
-    return undefined;
-  }
-  return existsSync(folderOf) ? folderOf : undefined;
-}
-
-function fill(disk: string, file: string): void {
-  const { bavail, bsize } = statfsSync(disk);
-  writeFileSync(file, Buffer.alloc(bavail * bsize));
-}
