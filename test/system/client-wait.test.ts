@@ -14,18 +14,19 @@ const MB = 1_000_000;
 const STILL_TURNS = 100;
 
 /** `reading`: pauses of a client that does not read meanwhile. `continueMs`: how long the server takes for a 100. */
-const CALLS: readonly (readonly [what: string, uploadBytes: number, sending: number[], Pauses?])[] = [
-  ['does not pause', 2, [0, 0]],
-  ['pauses after the head, and in the middle of a small body', 20_000, [1_700, 300]],
-  ['sends its body after a 100', 20_000, [10, 20], { continueMs: 900 }],
-  ['pauses in a large body', 20 * MB, [0, 2_900]],
-  ['stops reading, once or again', 2, [0, 0], { reading: [700, 1, 2_500] }],
-  ['does all of this', 5 * MB, [1, 1_000], { continueMs: 50, reading: [3_000, 20] }],
-];
 interface Pauses {
   readonly continueMs?: number;
   readonly reading?: readonly number[];
 }
+
+const CALLS: [what: string, uploadBytes: number, sending: readonly [number, number], pauses: Pauses][] = [
+  ['does not pause', 2, [0, 0], {}],
+  ['pauses after the head, and in the middle of a small body', 20_000, [1_700, 300], {}],
+  ['sends its body after a 100', 20_000, [10, 20], { continueMs: 900 }],
+  ['pauses in a large body', 20 * MB, [0, 2_900], {}],
+  ['stops reading, once or again', 2, [0, 0], { reading: [700, 1, 2_500] }],
+  ['does all of this', 5 * MB, [1, 1_000], { continueMs: 50, reading: [3_000, 20] }],
+];
 const SERVER_MS = 1_234;
 
 /** Zero means that there is no moment. */
@@ -51,7 +52,7 @@ async function untilBlocked(server: net.Socket): Promise<void> {
 
 it.each(CALLS)(
   'the duration of a call whose client %s is what the server took, and its client wait what the client did',
-  async (_what, uploadBytes, [afterHead = 0, inBody = 0], { continueMs, reading = [] } = {}) => {
+  async (_what, uploadBytes, [afterHead, inBody], { continueMs, reading = [] }) => {
     const stand = await startStand({ clock }, untilTestEnds);
     const expectLine = continueMs === undefined ? '' : 'Expect: 100-continue\r\n';
     const fields = `Host: a\r\nAuthorization: Basic YTpi\r\nContent-Length: ${uploadBytes}\r\n${expectLine}Connection: close\r\n`;

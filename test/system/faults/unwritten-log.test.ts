@@ -1,6 +1,6 @@
 /** A log that cannot be written, in this process and of a real one: it serves, counts lost lines, and ends on request. */
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -102,11 +102,11 @@ const upstream = await startApplication((_request, response) => response.end('fi
 type Started = Awaited<ReturnType<typeof start>>;
 
 /** With `stdout` as its standard output. Waits until it serves, since its log may say nothing. */
-async function start(stdout: number) {
+async function start(stdout: number, env = process.env) {
   const [listen, monitor] = [`127.0.0.1:${await toUnusedPort()}`, `127.0.0.1:${await toUnusedPort()}`];
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const args = [MAIN_PATH, '--upstream', url, '--listen', listen, '--monitor', monitor];
-  const started = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'ignore'] });
+  const started = spawn(process.execPath, args, { env, stdio: ['ignore', stdout, 'ignore'] });
   defer(() => stopProcess(started, exitOf(started), 'SIGKILL'));
   const startup = () => send(portOf(monitor), '/startupz').catch(() => ({ status: 0 }));
   await expect.poll(async () => (await startup()).status, { timeout: 15_000 }).toBe(200);
@@ -190,5 +190,24 @@ describe('a sidecar whose log cannot be written', () => {
     await expectServing(sidecar);
     expect(await lostLines(sidecar)).toBeGreaterThan(0);
     await expectEnd(sidecar);
+  });
+
+  it('logs how many lines were lost once there is room in its file, and never merges two lines', async () => {
+    const log = temporary('log');
+    // Without the recorder of answers, which writes a file, too.
+    const sidecar = await start(opened(log), { ...process.env, NODE_OPTIONS: '' });
+    const limit = (bytes: number | 'unlimited') =>
+      execFileSync('prlimit', ['--pid', String(sidecar.child.pid), `--fsize=${bytes}:`]);
+    // Room for the beginning of a line.
+    limit(statSync(log).size + 10);
+    for (const signal of ['SIGUSR1', 'SIGALRM'] as const) sidecar.child.kill(signal);
+    await expect.poll(() => lostLines(sidecar)).toBeGreaterThan(0);
+    limit('unlimited');
+    const lost = await lostLines(sidecar);
+    await expectEnd(sidecar);
+    const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(told.filter((line) => line.lost !== undefined)).toMatchObject([{ level: 'warn', lost }]);
+    expect(told.at(-1)).toMatchObject({ msg: 'stopped' });
   });
 });
