@@ -12,7 +12,6 @@ const folder = useCertificates();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const other = folder.signed(authority, { name: 'other' });
-const expired = folder.signed(authority, { name: 'plant', days: -1 });
 const upstream = https.createServer(pemOf(own), (request, response) => {
   response.end(`${request.headers['x-forwarded-proto']} ${request.url}`);
 });
@@ -52,12 +51,4 @@ describe('d2-sidecar with TLS everywhere', () => {
       for (const line of textOf(other.keyFile).split('\n').slice(1, 3)) expect(wrong.output).not.toContain(line);
     },
   );
-
-  it('checks an expired certificate with a warning, and prints no key', async () => {
-    const { code, stdout, stderr } = await runProgram(['check', '--config', configOf(expired)]);
-    expect(code).toBe(0);
-    expect(stderr).toContain(`d2-sidecar: warning: listen.tls.certFile: ${expired.certFile}: it expired on `);
-    expect(stdout).toContain(`certFile: ${expired.certFile}`);
-    expect(stdout).not.toContain('PRIVATE');
-  });
 });

@@ -31,15 +31,6 @@ async function connect(isSecure: boolean): Promise<net.Socket> {
 }
 
 describe.each([false, true])('reset of a connection (TLS: %s)', (isSecure) => {
-  it('does not wait for unread data', async () => {
-    const socket = await connect(isSecure);
-    socket.end(Buffer.alloc(16 * 1024 * 1024));
-    const closed = once(socket, 'close');
-    resetConnection(socket);
-    await closed;
-    expect(socket.writableFinished).toBe(false);
-  });
-
   it.each([
     ['at once', (reset: () => void) => reset()],
     ['a tick later', process.nextTick],
