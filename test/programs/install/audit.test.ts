@@ -23,12 +23,12 @@ const ADVISORY = {
 };
 
 /** A registry that answers each request for advisories so; its address. It knows each package in version 1.0.0. */
-async function startRegistry(status: number, body = '', type = 'application/json', knowsPackages = true) {
+async function startRegistry(status: number, body = '', type = 'application/json') {
   const { port, close } = await startApplication((request, response) => {
     const name = decodeURIComponent(request.url?.slice(1) ?? '');
     const known = { name, 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { name, version: '1.0.0' } } };
     if (request.method === 'POST') response.writeHead(status, { 'content-type': type }).end(body);
-    else response.writeHead(knowsPackages ? 200 : 404).end(JSON.stringify(known));
+    else response.end(JSON.stringify(known));
   });
   onTestFinished(close);
   return `http://127.0.0.1:${port}/`;
@@ -68,13 +68,6 @@ describe('npm run audit', { timeout: SLOW_MS }, () => {
     expect(code).toBe(1);
   });
 
-  it('does not let the list decide if npm fails after the registry has named a vulnerability', async () => {
-    const registry = await startRegistry(200, advisoriesFor('fastify'), 'application/json', false);
-    const { code, stdout } = await audit(registry, '--accept-list');
-    expect(stdout).toMatch(/^(?:NOT ASKED: |fastify )/m);
-    expect(code).toBe(1);
-  });
-
   it.each<[string, () => Promise<string>, RegExp]>([
     ['answers 405', () => startRegistry(405), /405 Method Not Allowed/],
     ['answers a page', () => startRegistry(200, '<html>', 'text/html'), /./],
@@ -103,13 +96,6 @@ describe('npm run audit', { timeout: SLOW_MS }, () => {
     expect(stdout).toMatch(/^fastify \d\S+: CVE-2026-33806: .+ \(https:.+\)$/m);
     expect(stdout).toContain('Node.js of the Dockerfile 26.10.0: CVE-2026-111497: ');
     expect(stdout).toContain('Node.js of package.json 20.19.0: CVE-2026-111497: ');
-    expect(code).toBe(1);
-  });
-
-  it('fails for a base image without a version', async () => {
-    edit('Dockerfile', /node:\d+\.\d+\.\d+-/, 'node:');
-    const { code, stderr } = await audit(await startRegistry(200, '{}'));
-    expect(stderr).toContain('Dockerfile: expected ARG NODE_IMAGE=node: with a version');
     expect(code).toBe(1);
   });
 });

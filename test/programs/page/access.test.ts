@@ -127,16 +127,4 @@ describeInChromium('the live page with authentication', (chromium) => {
       expect(await stranger.page.content()).not.toMatch(/anna|E\.Boiler/);
     }
   });
-
-  it('has a link to /metrics through the browser’s prompt for a password, and none for a token, which a click cannot send', async () => {
-    const prompted = await chromium.open(harness.url, { httpCredentials: { username: 'zofia', password: PASSWORD } });
-    await prompted.signIn('zofia', PASSWORD);
-    const answered = prompted.page.waitForResponse('**/metrics');
-    await prompted.follow('/metrics');
-    expect((await answered).status()).toBe(200);
-    await live.useToken(reader.token);
-    await page.locator('.verdict-text').waitFor();
-    expect(await page.getByRole('link', { name: '/metrics' }).count()).toBe(0);
-    expect(await page.locator('footer p').innerText()).toBe('The same numbers for programs: /metrics, /openapi.json');
-  });
 });

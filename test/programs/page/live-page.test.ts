@@ -121,6 +121,15 @@ describeInChromium('the live page', (chromium) => {
     await live.table('RPCs').waitFor();
   });
 
+  it('says for whom a call fails, and since when', async () => {
+    await page.goto(`${harness.url}#/smartWeb/rpc/E.Reports.Fails`);
+    const callers = page.locator('.item table:has(caption:text("Who calls it")) tbody');
+    await expect.poll(() => callers.innerText()).toMatch(/anna[\s\S]*5 \(100 %\)/);
+    await expect.poll(() => page.locator('.item').innerText()).toMatch(/Errors since\s+\d\d:\d\d/);
+    await page.goto(`${harness.url}#/smartWeb/rpc`);
+    await live.table('RPCs').waitFor();
+  });
+
   it('shows the rules of its verdict', async () => {
     await live.see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();

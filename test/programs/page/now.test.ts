@@ -81,32 +81,6 @@ describeInChromium('the start page', (chromium) => {
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
 
-  it('gives errors a colour and a share', async () => {
-    const cell = page.getByRole('row', { name: 'E.Worse' }).locator('td').nth(4);
-    expect(await cell.innerText()).toBe('25 (20 %)');
-    expect(await cell.getAttribute('class')).toContain('bad');
-    const fine = page.getByRole('row', { name: 'E.Fast' }).locator('td').nth(4);
-    expect([await fine.innerText(), await fine.getAttribute('class')]).toEqual([
-      '0',
-      expect.not.stringContaining('bad'),
-    ]);
-  });
-
-  it('draws no line before the start of the sidecar', async () => {
-    // The widest column leaves first.
-    await page.setViewportSize({ width: 1920, height: 1000 });
-    const spark = page.getByRole('row', { name: 'E.Fast' }).locator('.spark');
-    expect(await spark.getAttribute('aria-label')).toBe('0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11');
-    // 14 steps of 5 s: two times 25 s have passed.
-    const young = HISTORY.slice(0, 14);
-    await told.load({ ...TOLD, seq: 14, applications: [application(young)] });
-    await expect.poll(() => spark.getAttribute('aria-label')).toBe('10, 11');
-    await told.load({ ...TOLD, seq: 0, applications: [application([])] });
-    await expect.poll(() => spark.getAttribute('aria-label')).toBe('not measured yet');
-    expect(await told.figure('Calls /s').innerText()).toBe('–');
-    expect(await legendOf('rate')).toEqual(['last minute', 'all –', 'RPC –', 'SBA –']);
-  });
-
   it.each([
     ['Calls /s', '#/smartWeb/rpc', 'RPCs'],
     ['Errors', '#/smartWeb/sba', 'SBAs'],

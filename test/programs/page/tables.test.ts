@@ -2,14 +2,12 @@
 import { beforeAll, expect, it } from 'vitest';
 import { describeInChromium } from '../../support/page/browser.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
-import { ScriptMeter } from '../../support/page/script-meter.ts';
 import { violationsOf } from './checks.ts';
 import { ToldPage } from './told-page.ts';
 
 const WIDTHS = [360, 390, 768, 1_024, 1_280, 1_366, 1_440, 1_920, 2_560];
 const TABLES = ['RPCs', 'SBAs', 'Objects', 'Sessions', 'Running now', 'Slowest of the hour', 'Not classified'];
 const MIN_NAME_PX = 110;
-const MAX_SCRIPT_MS = 20;
 const WORDS = 'Boiler Turbine Přenos محطة 保護リレー Ventilabschaltungsüberwachung x ReadState a-b_c'.split(' ');
 
 /** E.g. `E.Turbine.x`, of 5 to 200 characters; some begin from the right. */
@@ -130,17 +128,4 @@ describeInChromium('the tables', (chromium) => {
       await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     },
   );
-
-  it.each([
-    ['RPCs', 'rpc'],
-    ['Sessions', 'sessions'],
-  ])('take at most 20 ms of script for an update of the %s', async (name, kind) => {
-    await page.setViewportSize({ width: 1_440, height: 1_000 });
-    await told.follow(name);
-    await cells(name).first().waitFor();
-    const meter = await ScriptMeter.of(page);
-    const ms = await meter.updateMs(`/smartWeb/${kind}`);
-    expect(ms).toBeGreaterThan(0);
-    expect(ms).toBeLessThan(MAX_SCRIPT_MS);
-  });
 });

@@ -167,17 +167,4 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       server.close();
     }
   }, 60_000);
-
-  it('that cannot be used is not derived again at each poll', async () => {
-    const live = at('unusable.key');
-    copyFileSync(toEncrypted(first, 'usable.key', '-v2', 'aes-256-cbc'), live);
-    const { logger, logged } = recordingLogger();
-    const watched = await WatchedTls.open(ofKey(first, live), { clock: systemClock, logger });
-    copyFileSync(toEncrypted(second, 'other.key', '-v2', 'aes-256-cbc', '-iter', '600000'), live);
-    await watched.poll();
-    const began = performance.now();
-    for (let polls = 0; polls < 20; polls += 1) await watched.poll();
-    expect(performance.now() - began).toBeLessThan(1_000);
-    expect(logged.filter(({ level }) => level === 'error')).toHaveLength(1);
-  });
 });

@@ -130,17 +130,4 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
     expect(sidecar.logs).toContainEqual(expect.objectContaining({ msg: 'stop requested', reason, deadlineMs }));
     expect(sidecar.logs.at(-1)).toMatchObject({ msg: 'stopped', exchanges: 0 });
   });
-
-  it(
-    'an unusable file in the configuration ends the start with a message, and `check` says the same',
-    SLOW,
-    async () => {
-      const text = 'listen: { tls: { certFile: "C:\\\\none.pem", keyFile: "C:\\\\none.key" } }';
-      writeFileSync(at('wrong.yaml'), text);
-      for (const words of [[], ['check']]) {
-        const ran = await command(...words, ...flagsFor(1), '--config', at('wrong.yaml'));
-        expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('C:\\none.pem') });
-      }
-    },
-  );
 });

@@ -8,8 +8,6 @@ import { startApplication } from '../net.ts';
 import { startSidecarProcess } from '../sidecar-process.ts';
 
 const APPLICATION = 'smartWeb';
-/** Of a call with `Slow` in its name. */
-const SLOW_MS = 400;
 const JVM = readFileSync(new URL('../../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url));
 
 export interface HarnessOptions {
@@ -32,11 +30,9 @@ export type Harness = Awaited<ReturnType<typeof startHarness>>;
 export async function startHarness(defer: Defer, options: HarnessOptions = {}) {
   const { hasJvm = false, isSecure = false, config } = options;
   const upstream = await startApplication(({ headers, url = '' }, response) => {
-    // It is answered when its client leaves.
-    if (url.includes('Holds')) return;
     response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
     response.setHeader('content-type', 'application/json');
-    setTimeout(() => response.end('{}'), url.includes('Slow') ? SLOW_MS : 0);
+    response.end('{}');
   }, defer);
   const jvm = await startApplication((_request, response) => response.end(JVM), defer);
   const http = { kind: 'prometheus', url: `http://127.0.0.1:${jvm.port}/metrics` };

@@ -108,14 +108,6 @@ describe('check as another user', () => {
     );
   });
 
-  it.each<[string, Parameters<typeof check>[2]]>([
-    ['root without a unit', { isRoot: true, find: async () => undefined }],
-    ['root by --as root', { isRoot: true, as: 'root', find }],
-  ])('is skipped for %s', async (_who, user) => {
-    expect(await check(sources(config()), output, { ...user, become })).toBe(0);
-    expect([became, output.stderr]).toEqual([[], '']);
-  });
-
   it.each([
     ['', 1],
     ['jvm: { source: none }', 0],

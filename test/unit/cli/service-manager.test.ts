@@ -24,10 +24,6 @@ const WATCHED = { NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '60000000', WATCH
 const BOUND = { listen: '0.0.0.0:8081', monitor: '127.0.0.1:9280' };
 const READY = 'READY=1 STATUS=serving on 0.0.0.0:8081, monitor on 127.0.0.1:9280';
 
-it.each([{}, { NOTIFY_SOCKET: '' }])('a service manager is absent with %j', (env) => {
-  expect(find(env)).toBeUndefined();
-});
-
 it('a service manager is notified of readiness, draining and the stop, in this order and once', async () => {
   const manager = find({ NOTIFY_SOCKET: '/run/notify' });
   manager?.ready(BOUND);
@@ -50,33 +46,6 @@ it('a service manager gets two pings in each period until the end', async () => 
   manager?.dispose();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(told).toHaveLength(3);
-});
-
-it('a service manager gets no ping that is meant for another process', async () => {
-  find({ ...WATCHED, WATCHDOG_PID: '1' })?.ready(BOUND);
-  await vi.advanceTimersByTimeAsync(120_000);
-  expect(told).toEqual([READY]);
-});
-
-it('a service manager has at most one pending ping, which does not delay the stop message', async () => {
-  let take: () => void = () => {};
-  const manager = find(WATCHED);
-  manager?.ready(BOUND);
-  await vi.advanceTimersByTimeAsync(1);
-  answer = () =>
-    new Promise<void>((resolve) => {
-      take = resolve;
-    });
-  await vi.advanceTimersByTimeAsync(300_000);
-  expect(told).toEqual([READY, 'WATCHDOG=1']);
-  answer = () => Promise.resolve();
-  manager?.stopping(0);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(told.at(-1)).toMatch(/^STOPPING=1 /);
-  take();
-  await vi.advanceTimersByTimeAsync(30_000);
-  expect(told.at(-1)).toBe('WATCHDOG=1');
-  manager?.dispose();
 });
 
 it('a service manager that cannot be notified is logged once until it works again', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { linkTo } from '../../../src/export/alerts/message.ts';
 import { createInitialState, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { formatItemPath } from '../../../src/page/poller.ts';
-import { formatRoute, keepRange, parseRoute, type Route } from '../../../src/page/route.ts';
+import { formatRoute, parseRoute, type Route } from '../../../src/page/route.ts';
 import { listChanges } from '../../../src/page/sentences.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
@@ -66,13 +66,6 @@ it.each<Route>([
   },
 ])('addresses survive a round trip: %o', (route) => {
   expect(parseRoute(formatRoute(route))).toEqual(route);
-});
-
-it('the range of the charts is kept by links without one, and replaced by links with one', () => {
-  const at = (hash: string) => parseRoute(hash);
-  expect(keepRange(at('#/a/rpc?range=900'), at('#/a/rpc/E.A')).view.rangeS).toBe(900);
-  expect(keepRange(at('#/a/rpc?range=900'), at('#/a/rpc/E.A?range=300')).view.rangeS).toBe(300);
-  expect(keepRange(at('#/a/rpc'), at('#/a/rpc/E.A')).view.rangeS).toBeUndefined();
 });
 
 it.each([
