@@ -221,10 +221,7 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
   it.each<[string, Json, string]>([
     ['an upstream that is not an address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
     ['the upstream in two places', { config: { upstream: { url: URL } } }, '/config/upstream: must NOT be valid'],
-    ['the removed key plainContainer', { plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
-    ['an unknown mode', { mode: 'proxy' }, '/mode: must be equal to one of the allowed values'],
     ['a port that is a string', { service: { port: '80' } }, '/service/port: must be integer'],
-    ['a mount without a path', { extraVolumeMounts: [{ name: 'x' }] }, '/extraVolumeMounts/0: must have'],
     ['an invalid address of runbooks', badRunbook, '/monitoring/prometheusRule/runbookBaseUrl: must match pattern'],
   ])('refuses %s', (_name, values, message) => {
     expect(() => render({ ...least, ...Object(values) })).toThrow(message);

@@ -64,12 +64,6 @@ describeInChromium('the targets', (chromium) => {
     await expect.poll(() => page.page.getByRole('searchbox').inputValue()).toBe('E.Boiler.');
   });
 
-  it('can be sorted, and the address has it', async () => {
-    await page.table('Targets').getByRole('button', { name: 'Target' }).click();
-    await expect.poll(async () => (await rows())[0]?.[0]).toBe('E.Alarm.Confirm');
-    expect(page.page.url()).toContain('sort.targets=name');
-  });
-
   it.each([390, 1366, 1920])('fit, are explained, and break no rule of axe at %d px', async (width) => {
     await page.page.setViewportSize({ width, height: 900 });
     await page.load(told(TARGETS));

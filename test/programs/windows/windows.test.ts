@@ -99,16 +99,6 @@ describe.runIf(hasWine())('on Windows, in a folder with blanks and Czech letters
     expect(existsSync(shown)).toBe(false);
   });
 
-  it('a killed one is not found any more, and its file is removed', SLOW, async () => {
-    const sidecar = await start();
-    const shown = windows.toPosix(String(sidecar.logs.find(({ msg }) => msg === 'listening')?.control));
-    await sidecar.stop();
-    expect(existsSync(shown)).toBe(true);
-    const stderr = expect.stringContaining('no running sidecar found');
-    expect(await command('health')).toMatchObject({ code: 1, stderr });
-    expect(existsSync(shown)).toBe(false);
-  });
-
   it.each([
     // Typed into a console. Nothing sends the others in Wine.
     ['SIGINT', 25_000, (sidecar: SidecarProcess) => sidecar.stop('SIGINT')],

@@ -98,7 +98,7 @@ describe('check as another user', () => {
   const become = (...who: unknown[]) => void became.push(who);
   const find = async () => unit;
 
-  it('uses the unit’s user if root checks, and reports that with its findings', async () => {
+  it('uses the unit’s user if root checks without --as root, and reports that with its findings', async () => {
     const checked = check(sources(config()), output, { isRoot: true, find, become });
     // There is no file "f": only its text was given.
     await expect(checked).rejects.toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
@@ -106,6 +106,8 @@ describe('check as another user', () => {
     expect(output.stderr).toBe(
       'd2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n',
     );
+    expect(await check(sources(config()), output, { isRoot: true, as: 'root', find, become })).toBe(0);
+    expect(became).toHaveLength(1);
   });
 
   it.each([

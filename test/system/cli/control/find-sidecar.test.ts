@@ -36,6 +36,12 @@ describe('findSidecar', () => {
     expect(await findSidecar(815, placesOf(stand.folder))).toBe(stand.at('815.sock'));
   });
 
+  it('reports where it searched if there is none', async () => {
+    const message = expect.stringMatching(new RegExp(`no running sidecar .*${stand.folder}`));
+    const error = { code: 'D2S_ERR_CONTROL', message };
+    await expect(findSidecar(undefined, placesOf(stand.at('none')))).rejects.toMatchObject(error);
+  });
+
   it('skips the socket of another program, and reports that the only one that runs is of another version', async () => {
     const other = await stand.openOther('5.sock', '{"kind":"refused","reason":"unknown command"}\n');
     const error = { code: 'D2S_ERR_CONTROL', message: expect.stringContaining('of this version') };
