@@ -1,20 +1,15 @@
-/** Answers over full tables: whole, the same as if written at once, and in turns of the event loop that are short. */
+/** Answers over full tables: whole, in pieces, and the same as if written at once. */
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
-import { afterAll, describe, expect, it } from 'vitest';
-import { History } from '../../../src/measure/history/history.ts';
+import { afterAll, expect, it } from 'vitest';
 import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { DurationSteps } from '../../../src/metrics/duration-steps.ts';
 import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../src/metrics/statistics.ts';
 import { renderMetrics } from '../../../src/monitor/dropwizard/render.ts';
-import type { LiveSession, Monitored, MonitoredApplication, MonitoredLive } from '../../../src/monitor/monitored.ts';
 import { parseRows } from '../../../src/page/live-data.ts';
-import { createSources } from '../../support/measure/history/sources.ts';
-import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
+import { type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn } from '../../support/monitor/work.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const RPCS = 2_000;
@@ -49,18 +44,16 @@ function begin(userName: string) {
   return table.begin(userName, `token of ${userName}`, { userName, ...origin });
 }
 
-async function monitoredWith(application: MonitoredApplication): Promise<Monitored> {
-  return { ...(await createPlant({ applications: [application] })).monitored, health: HEALTHY };
-}
-
-const monitored = await monitoredWith(application);
+const { monitored } = plant;
 const monitor = await openMonitor(monitored);
 
 afterAll(() => monitor.close());
 
-async function textOf(path: string, { port } = monitor, headers: Record<string, string> = {}): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+async function textOf(path: string, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${monitor.port}${path}`, { headers });
   expect(response.status).toBe(200);
+  // In pieces, each in a turn of the event loop that LoopShare keeps short.
+  expect([path, response.headers.get('transfer-encoding')]).toEqual([path, 'chunked']);
   return response.text();
 }
 
@@ -87,7 +80,7 @@ it('answers over full tables equal those that are written at once, also if all a
     ['/metrics', piecesOf(monitored, 'openmetrics').join(''), 'application/openmetrics-text'],
   ];
   const together = [...answers, ...answers];
-  const texts = await Promise.all(together.map(([path, , accept = '*/*']) => textOf(path, monitor, { accept })));
+  const texts = await Promise.all(together.map(([path, , accept = '*/*']) => textOf(path, { accept })));
   expect(texts).toEqual(together.map(([, text]) => text));
 });
 
@@ -108,72 +101,16 @@ it('during an answer sessions that end stay in the list, and new ones are not ad
   expect(after.at(-1)).toBe(begun?.id);
 });
 
-const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
-const sources = createSources();
-const { rpc, sba, object } = work.application.statistics;
-const total = {
-  timer: { count: 1, openSteps: () => new DurationSteps() },
-  errors: { count: 1 },
-  newValues: { count: 1 },
-};
-const calls = { total, countOf: () => total.timer };
-const kinds = { rpc: { ...rpc, ...calls }, sba: { ...sba, ...calls }, object: { ...object, total } };
-const measured = kinds as unknown as Statistics;
-const sessions = { size: SESSIONS, created: { count: 0 } };
-const applications = [{ name: 'smartWeb', statistics: measured, totals: sources.totals, sessions }];
-const history = new History({ ...sources, applications }, sources.clock);
-
-const NO_COUNTS = { count: 0, errors: 0, subscriptions: 0 };
-
-function* sessionsOf(): Generator<LiveSession> {
-  for (const entry of work.application.sessions.entries())
-    yield { errors: 1, toEntry: () => entry, countsOf: () => NO_COUNTS };
-}
-
-const live = { ...(plant.sidecar.monitored.live as MonitoredLive), history, sessionsOf };
-const busy = await openMonitor({ ...(await monitoredWith(work.application)), live }, { clock: work.clock });
-afterAll(() => busy.close());
-
-describe('the live page', () => {
-  const TABLES = { rpc: RPCS, objects: OBJECTS, sessions: SESSIONS };
-
-  it.each(Object.entries(TABLES))('gets the full table of %s with all %i rows, in 2 MB', async (name, count) => {
-    const text = await textOf(`/live/smartWeb/${name}`, busy);
-    const rows = parseRows(JSON.parse(text)) as { name?: string; id?: string }[];
-    expect(rows).toHaveLength(count);
-    expect(new Set(rows.map(({ name, id }) => name ?? id)).size).toBe(count);
-    expect(text.length).toBeLessThan(2e6);
-  });
-
-  it('has a history whose steps cost less than 10 ms, including spark lines', () => {
-    const costsNs = Array.from({ length: 10 }, () => {
-      const before = work.clock.ns;
-      sources.clock.advanceMs(5_000);
-      history.sample();
-      return work.clock.ns - before;
-    });
-    expect(Math.max(...costsNs)).toBeLessThan(10e6);
-    expect(Math.max(...costsNs), 'it did look at all names').toBeGreaterThan(1e6);
-  });
-});
-
-describe('the longest turn', LONG, () => {
-  const paths = [
-    '/metrics',
-    ...['/d2/sessions', '/metrics/d2', '/metrics/d2/rpc', '/metrics/d2/object'].map((path) => BASE + path),
-    ...['rpc', 'objects', 'sessions', 'rpc/E.Method1'].map((table) => `/live/smartWeb/${table}`),
-  ];
-  const prometheus = { accept: 'application/openmetrics-text;version=1.0.0' };
-
-  it('is below 2 ms, although each answer takes more than 10, also when all are requested at the same time', async () => {
-    const before = work.clock.ns;
-    const longestNs = await longestTurn(work.clock, async () => {
-      const texts = [...paths, ...paths].map((path) => textOf(path, busy));
-      await Promise.all([...texts, textOf('/metrics', busy, prometheus)]);
-    });
-    expect(work.clock.ns - before).toBeGreaterThan((2 * paths.length + 1) * 10e6);
-    expect(longestNs).toBeLessThan(2e6);
-  });
+it.each([
+  ['rpc', RPCS],
+  ['objects', OBJECTS],
+  ['sessions', SESSIONS - 1],
+])('the live page gets the full table of %s with all %i rows, in 2 MB', async (name, count) => {
+  const text = await textOf(`/live/smartWeb/${name}`);
+  const rows = parseRows(JSON.parse(text)) as { name?: string; id?: string }[];
+  expect(rows).toHaveLength(count);
+  expect(new Set(rows.map(({ name, id }) => name ?? id)).size).toBe(count);
+  expect(text.length).toBeLessThan(2e6);
 });
 
 /** Sessions without end. */
@@ -188,9 +125,8 @@ async function openEndless() {
       ends.emit('end');
     }
   }
-  const { application } = createWork({ rpcs: 1, objects: 1, sessions: 1 });
-  const sessions = { ...application.sessions, entries };
-  const server = await openMonitor(await monitoredWith({ ...application, sessions } as unknown as RecordedApplication));
+  const applications = [{ ...application, sessions: { entries } } as unknown as RecordedApplication];
+  const server = await openMonitor({ ...monitored, applications });
   return { server, ended: once(ends, 'end').then(() => taken) };
 }
 

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { SlicedAnswer } from '../../../src/monitor/send.ts';
@@ -43,6 +43,15 @@ it('SlicedAnswer writes at most two chunks for a reader that does not read', asy
   for (let turn = 0; turn < 50; turn += 1) await turnOfTheLoop();
   expect(source.taken).toBeGreaterThan(before);
   answer.destroy();
+});
+
+it('SlicedAnswer takes no more pieces in a turn of the event loop than its share has time for', async () => {
+  let ns = 0;
+  const nextTurn = vi.fn((run: () => void) => void setImmediate(run));
+  // Each look at the clock costs a tenth of a millisecond.
+  const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += 1e5) }, nextTurn);
+  expect(await chunksOf(new SlicedAnswer(Array<string>(1_000).fill('x'), share))).toEqual(['x'.repeat(1_000)]);
+  expect(nextTurn.mock.calls.length).toBeGreaterThan(100);
 });
 
 it('SlicedAnswer fails when a piece cannot be made', async () => {

@@ -5,7 +5,7 @@ import { createJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { Timer } from '../../../../src/metrics/timer.ts';
-import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
+import type { Monitored, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
 import type { ProcessReading } from '../../../../src/monitor/process-reading.ts';
 import { type ExpositionFormat, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
 import type { SeriesOptions } from '../../../../src/monitor/prometheus/fewer-series.ts';
@@ -54,8 +54,6 @@ interface PlantOptions {
   readonly jvm?: MonitoredJvm;
   readonly maxNames?: number;
   readonly prometheus?: SeriesOptions;
-  /** Replaces the counts of the sidecar. */
-  readonly applications?: readonly MonitoredApplication[];
   readonly sources?: Partial<MetricSources>;
 }
 
@@ -82,7 +80,7 @@ export async function createPlant({
   };
   const monitored: Monitored = {
     ...{ ...rest, jvm },
-    applications: replaced.applications ?? applications,
+    applications,
     sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
     createTables: (process) =>
       createTables({

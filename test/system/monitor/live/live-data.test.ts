@@ -211,8 +211,10 @@ it('/live is compressed for browsers, and an hour of it has at most 60 kB then',
   expect(coded.length).toBeLessThanOrEqual(60_000);
 });
 
-it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('/live has no steps since "%s"', async (since) => {
-  expect(await refused(await started(), `/live?since=${since}`, 400)).toContain('since');
+it('/live has no steps since what is no number of a step', async () => {
+  const stand = await started();
+  for (const since of ['x', '-1', '1&since=2', '9999999999999999'])
+    expect(await refused(stand, `/live?since=${since}`, 400), since).toContain('since');
 });
 
 it('/live shows held polls, and sessions by type of connection', async () => {

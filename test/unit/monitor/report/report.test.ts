@@ -1,11 +1,9 @@
 import { expect, it } from 'vitest';
 import { LogRing } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';
-import type { RecordedApplication } from '../../../../src/measure/record/recorded-application.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import { createReport, type ReportSources } from '../../../../src/monitor/report/report.ts';
 import { createPlant, MS } from '../../../support/monitor/prometheus/plant.ts';
-import { createWork } from '../../../support/monitor/work.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 
 interface Report {
@@ -30,15 +28,13 @@ async function reportOf(change: Partial<ReportSources> = {}, hasUsers = false): 
   return JSON.parse(text) as Report;
 }
 
-const SESSION: SessionEntry = {
-  ...{ id: 'b7c1', createTime: '2026-03-01T08:00:00.000Z', userName: 'anna', connectionType: 'REST' },
-  ...{ lastActivityTime: '2026-03-01T08:00:00.000Z', remoteAddress: '10.0.0.7', requests: 3 },
-};
-
-async function plantWith(entries: readonly SessionEntry[]) {
-  const { application } = createWork({ rpcs: 1, objects: 1, sessions: entries.length });
-  const sessions = { ...application.sessions, entries: () => entries };
-  return await createPlant({ applications: [{ ...application, sessions } as unknown as RecordedApplication] });
+async function plantWithSessions(count: number) {
+  const plant = await createPlant();
+  for (let i = 0; i < count; i += 1) {
+    const origin = { connectionType: 'REST', remoteAddress: '10.0.0.7', atNs: plant.clock.ns, creationNs: 1 } as const;
+    plant.monitored.applications[0]?.sessions.begin('anna', `token ${i}`, { userName: 'anna', ...origin });
+  }
+  return plant;
 }
 
 it('a report has all of its parts', async () => {
@@ -66,7 +62,7 @@ it('a report has the statistics as Dropwizard JSON, and the metrics of bounded l
 });
 
 it('a report names users and addresses only on request', async () => {
-  const plant = await plantWith([SESSION]);
+  const plant = await plantWithSessions(1);
   const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
   const certificates = [{ name: 'ann-of-tls', role: 'metrics' } as const];
   const auth = { usersFile: '/run/u', tokensFile: undefined, certificates };
@@ -84,13 +80,13 @@ it('a report names users and addresses only on request', async () => {
   }
   for (const text of texts) expect(text).not.toContain('s3cr3t');
   const [hidden] = texts.map((text) => JSON.parse(text) as Report);
-  expect(hidden?.sessions.smartWeb?.list).toEqual([expect.objectContaining({ id: 'b7c1', requests: 3 })]);
+  expect(hidden?.sessions.smartWeb?.list).toEqual([expect.objectContaining({ connectionType: 'REST', requests: 0 })]);
   // The configuration of the sidecar itself is as it was.
   expect(config.sessions.apiKeys[0]?.user).toBe('ann-of-key');
 });
 
 it('a report lists at most a thousand sessions, and counts those it omits', async () => {
-  const plant = await plantWith(Array.from({ length: 1_003 }, (_, i) => ({ ...SESSION, id: `s${i}` })));
+  const plant = await plantWithSessions(1_003);
   const { sessions } = await reportOf({ monitored: plant.monitored });
   expect(sessions.smartWeb).toMatchObject({ omitted: 3 });
   expect(sessions.smartWeb?.list).toHaveLength(1_000);
