@@ -13,22 +13,17 @@ import { listening } from '../../support/net.ts';
 /** A server that accepts all requests, and answers when the test says so. */
 async function startStand(maxConnections: number, maxConnectionsPerAddress = 0) {
   const hits = new LimitHits(new ManualClock(), createLogger('silent'));
-  /** `arrived` counts requests, begun or not. With `isHeld`, turns wait for `takeTurn`. */
-  const state = { arrived: 0, isHeld: false };
-  const heldTurns: (() => void)[] = [];
   const responses: http.ServerResponse[] = [];
   const sockets: net.Socket[] = [];
-  const nextTurn = (run: () => void) => void (state.isHeld ? heldTurns.push(run) : setImmediate(run));
   // Each turn has time for one request.
   let ns = 0;
-  const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
+  const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) });
   const connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, hits, share);
   const server = http.createServer((request, response) => {
     connections.accepted(request.socket);
     responses.push(response);
   });
   connections.attach(server);
-  server.on('request', () => state.arrived++);
   const port = await listening(server);
   const request = async (socket: net.Socket, requests = 1) => {
     const all = responses.length + requests;
@@ -49,13 +44,11 @@ async function startStand(maxConnections: number, maxConnectionsPerAddress = 0) 
     response.end('ok');
     await once(response, 'close');
   };
-  const close = () => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
-  };
-  onTestFinished(close);
-  const takeTurn = () => heldTurns.shift()?.();
-  return { hits, connections, state, responses, connect, request, takeTurn, answer, close };
+  });
+  return { hits, connections, connect, request, answer };
 }
 
 async function closed(socket: net.Socket): Promise<void> {
@@ -90,27 +83,4 @@ describe('a connection with an accepted request in progress', () => {
     expect(busy.closed).toBe(false);
     expect([hits.countOf('monitor.maxConnections'), hits.countOf('monitor.maxConnectionsPerAddress')]).toEqual([0, 1]);
   });
-});
-
-it('requests that arrive at the same time begin in order, each in a turn of the event loop, but for closed connections', async () => {
-  const stand = await startStand(4);
-  stand.state.isHeld = true;
-  const sockets: net.Socket[] = [];
-  for (let index = 0; index < 4; index++) {
-    const socket = await stand.connect(`127.0.0.${2 + index}`);
-    socket.write(`GET /${index} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await expect.poll(() => stand.state.arrived).toBe(index + 1);
-    sockets.push(socket);
-  }
-  const begun = () => stand.responses.map(({ req }) => req.url);
-  expect(begun()).toEqual([]);
-  stand.takeTurn();
-  expect(begun()).toEqual(['/0']);
-  stand.takeTurn();
-  expect(begun()).toEqual(['/0', '/1']);
-  // The oldest that is not accepted.
-  await stand.connect('127.0.0.9');
-  await closed(sockets[2] as net.Socket);
-  for (let turn = 0; turn < 4; turn++) stand.takeTurn();
-  expect(begun()).toEqual(['/0', '/1', '/3']);
 });

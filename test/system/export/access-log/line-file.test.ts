@@ -154,27 +154,6 @@ describe('a file that has become too large', () => {
     expect(existsSync(at('access.log.3'))).toBe(false);
     expect(counts.lost).toBe(0);
   });
-
-  it('grows by as much again before the next attempt if it cannot be rotated', async () => {
-    // No file takes the place of a folder.
-    fs.mkdirSync(at('access.log.1'));
-    const { file, counts, told, written } = create({ maxBytes: 100, keep: 1 });
-    const put = async (line: string, count: number) => {
-      file.write(line);
-      await written(count);
-    };
-    await put(LINE, 1);
-    await put('within\n', 2);
-    expect(counts).toMatchObject({ failures: 1, rotations: 0 });
-    await put(LINE, 3);
-    await vi.waitFor(() => expect(counts).toMatchObject({ failures: 2, rotations: 0 }));
-    expect(told[0]?.[0]).toMatchObject({ code: 'D2S_ERR_ACCESS_LOG', reason: 'EISDIR' });
-    fs.rmdirSync(at('access.log.1'));
-    await put(LINE, 4);
-    await vi.waitFor(() => expect(counts.rotations).toBe(1));
-    expect(counts).toMatchObject({ failures: 2, rotations: 1, lost: 0 });
-    expect(textIn('access.log.1')).toBe(`${LINE}within\n${LINE}${LINE}`);
-  });
 });
 
 describe('a file that cannot be written', () => {
