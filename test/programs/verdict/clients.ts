@@ -1,4 +1,4 @@
-/** Clients of a call: those that wait, read or send slowly, and those that give up, by curl and nginx. */
+/** Clients of a call: those that wait, read or send slowly, and those that give up, by curl, Chromium and nginx. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -62,3 +62,18 @@ export function giveUpByCurl(origin: string): Promise<unknown> {
   const request = ['--header', `authorization: ${ANNA}`, '--data', '[]', `${origin}${REST}${CALL}`];
   return times(5, () => run('curl', [...patience, ...request]));
 }
+
+/** Runs in a page of the application: `fetch` with an `AbortSignal`. */
+export async function giveUpInPage([target, authorization, patienceMs]: readonly [
+  string,
+  string,
+  number,
+]): Promise<void> {
+  const giveUp = () =>
+    fetch(target, {
+      ...{ method: 'POST', headers: { authorization }, body: '[]', signal: AbortSignal.timeout(patienceMs) },
+    }).catch(() => undefined);
+  await Promise.all([giveUp(), giveUp(), giveUp(), giveUp(), giveUp()]);
+}
+
+export const IN_PAGE = [`${REST}${CALL}`, ANNA, PATIENCE_S * 1_000] as const;

@@ -1,18 +1,24 @@
 /** The verdict where the network, TLS or a server that is no application is the trouble; like verdict.test.ts. */
+import { spawnSync } from 'node:child_process';
+import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { freePorts } from '../../bench/load/ports.ts';
-import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { type Defer, deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { listening } from '../../support/net.ts';
 import { type Chromium, describeInChromium } from '../../support/page/browser.ts';
 import { startProxyProgram } from '../../support/proxy-program.ts';
 import { hasNginx } from '../../support/smuggling/servers.ts';
 import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
 import { call, REST } from './clients.ts';
-import { type Expected, situationsBy } from './site.ts';
+import { createNetwork, type Expected, INSIDE, situationsBy, type Trouble } from './site.ts';
 
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 60_000;
+const canEnterNetworks =
+  process.getuid?.() === 0 && spawnSync('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+
+const ALL_FAIL: Expected = ['calls-fail', 'server', /^The server: 100 % of the calls failed/];
 const TLS_EXPECTED: Expected = [
   'upstream-tls',
   'sidecar',
@@ -20,6 +26,8 @@ const TLS_EXPECTED: Expected = [
 ];
 const OWN_EXPIRED: Expected = ['own-certificate', 'sidecar', /clients cannot trust its certificate .*expired/];
 const NO_NAME: Expected = ['upstream-unreachable', 'network', /no route to the server.*\((?:ENOTFOUND|EAI_AGAIN)\)/];
+const NO_ROUTE: Expected = ['upstream-unreachable', 'network', /no route to the server.*\(ENETUNREACH\)/];
+
 describeInChromium(
   'the verdict',
   (chromium) => {
@@ -80,11 +88,28 @@ function onTheNetwork(chromium: Chromium): void {
     url: 'http://no-such-host.invalid/smartWeb',
   }));
 
-  situation('says that a server that closes what is not TLS expects it', TLS_EXPECTED, async (until) => {
-    const own = new CertificateFolder(temporaryFolder(until)).selfSigned({ name: 'localhost' });
-    const server = tls.createServer(pemOf(own));
+  if (canEnterNetworks)
+    situation('says that there is no route to the server', NO_ROUTE, async (until) => ({
+      url: 'http://192.0.2.1/smartWeb',
+      config: { monitor: { host: INSIDE, auth: 'none' } },
+      command: [...(await createNetwork(until)), process.execPath],
+    }));
+
+  const failing = async (until: Defer, server: net.Server): Promise<Trouble> => {
     until(() => server.close());
     const url = `http://${HOST}:${await listening(server)}/smartWeb`;
     return { url, provoke: ({ listen }) => call(listen, `${REST}rpc/E.Demo/TestInOut`, 5) };
+  };
+
+  situation('says that a server that closes each connection fails all calls', ALL_FAIL, (until) =>
+    failing(
+      until,
+      net.createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.destroy())),
+    ),
+  );
+
+  situation('says that a server that closes what is not TLS expects it', TLS_EXPECTED, (until) => {
+    const own = new CertificateFolder(temporaryFolder(until)).selfSigned({ name: 'localhost' });
+    return failing(until, tls.createServer(pemOf(own)));
   });
 }

@@ -8,6 +8,7 @@ import { type Defer, deferTo, temporaryFolder } from '../../support/deferred.ts'
 import { Folder } from '../../support/monitor/access/access-files.ts';
 import { type Chromium, describeInChromium } from '../../support/page/browser.ts';
 import { startProxyProgram } from '../../support/proxy-program.ts';
+import { runSidecar, type SidecarProcess } from '../../support/sidecar-process.ts';
 import { hasNginx } from '../../support/smuggling/servers.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { hasTomcat, startTomcat, type Tomcat } from '../../support/tomcat/tomcat.ts';
@@ -18,20 +19,25 @@ import {
   startManagerTomcat,
 } from '../jvm/http/manager-tomcat/manager-tomcat.ts';
 import { isStopped } from '../jvm/truth/truth.ts';
-import { call, giveUpByCurl, REST, readSlowly, sendSlowly } from './clients.ts';
-import { type Expected, situationsBy } from './site.ts';
+import { call, giveUpByCurl, giveUpInPage, IN_PAGE, REST, readSlowly, sendSlowly } from './clients.ts';
+import { type Expected, situationsBy, type Trouble } from './site.ts';
 
 const RPC = `${REST}rpc/E.Demo`;
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 60_000;
 
+const QUIET: Expected = ['quiet', 'unknown', /^Nothing to judge by/];
+const FINE: Expected = ['fine', 'nobody', /^No sign of trouble/];
 const SOME_FAIL: Expected = ['calls-fail', 'server', /^The server: 50 % .*most often E\.Demo\.Fail \(4 of its 4\)/];
+const NO_MEMORY: Expected = ['calls-fail', 'server', /^The server: 100 % of the calls failed .*most often Plant\.Fill/];
 const LATE = /^The server: 100 % of the calls .* took longer than 1\.0+ s.*slowest was E\.Demo\.Sleep1500/;
 const HUNG: Expected = ['hung-calls', 'server', /^The server: rpc E\.Demo\.TestInOut hangs: [34] calls/];
 const DESCRIPTORS: Expected = ['descriptors', 'server', /^The server: it has \d+ of \d+ descriptors open/];
 const LEFT: Expected = ['clients-leave', 'client', /^Clients, .*: \d+ calls of the last minute were aborted/];
 const SLOW: Expected = ['clients-slow', 'client', /^Clients, .* waited .* for their clients/];
 const OTHER_NAME = /configuration: \d+ requests .* for \/smartWeb\/\.\.\. would be calls, .* is \/smartweb\./;
+const OTHER_PATH = /configuration: \d+ requests .* such as \/smartWeb\/odata.* are no calls/;
+const DRAINING: Expected = ['draining', 'sidecar', /^The sidecar is draining on request/];
 const GONE: Expected = ['upstream-unreachable', 'server', /does not accept connections \(ECONNREFUSED\)/];
 const SILENT: Expected = ['upstream-unreachable', 'network', /does not answer \(.*TIMEOUT\)/];
 
@@ -65,6 +71,12 @@ function beforeTomcat(chromium: Chromium): void {
   describe('whose clients make trouble', () => ofClients(chromium, () => url));
   describe('whose JVM stands still', () => beforeStoppedJvm(chromium, () => tomcat));
 
+  situation('is quiet before the first call', QUIET, () => ({ url }));
+
+  situation('is fine while calls are answered', FINE, () => ({
+    ...{ url, provoke: ({ listen }) => call(listen, `${RPC}/TestInOut`, 10) },
+  }));
+
   situation('names the call that fails', SOME_FAIL, () => ({
     url,
     provoke: async ({ listen }) => {
@@ -84,17 +96,34 @@ function beforeTomcat(chromium: Chromium): void {
     provoke: ({ listen }) => call(listen, `${RPC}/TestInOut`, 25),
   }));
 
-  situation('knows that a server that was killed while it was called is gone', GONE, async (until) => {
-    const own = await startWarmTomcat(until);
-    return {
-      url: `http://${HOST}:${own.port}/smartWeb`,
-      provoke: async ({ listen }) => {
-        await call(listen, `${RPC}/TestInOut`, 10);
-        process.kill(own.pid, 'SIGKILL');
-        await call(listen, `${RPC}/TestInOut`, 10);
-      },
-    };
-  });
+  const otherPath: Expected = ['not-classified', 'sidecar', OTHER_PATH];
+  situation('names the path of requests that are no calls', otherPath, () => ({
+    ...{ url, provoke: ({ listen }) => call(listen, '/smartWeb/odata/plant', 25, 'GET') },
+  }));
+
+  situation('says that the sidecar drains', DRAINING, () => ({
+    url,
+    provoke: async ({ listen, pid }) => {
+      await call(listen, `${RPC}/Fail`, 4);
+      await runSidecar(['drain', '--pid', String(pid)]);
+    },
+  }));
+
+  for (const [what, signal, callsAfter] of [
+    ['was killed while it was called', 'SIGKILL', 10],
+    ['was stopped while nobody called it', 'SIGTERM', 0],
+  ] as const)
+    situation(`knows that a server that ${what} is gone`, GONE, async (until) => {
+      const own = await startWarmTomcat(until);
+      return {
+        url: `http://${HOST}:${own.port}/smartWeb`,
+        provoke: async ({ listen }) => {
+          await call(listen, `${RPC}/TestInOut`, 10);
+          process.kill(own.pid, signal);
+          await call(listen, `${RPC}/TestInOut`, callsAfter);
+        },
+      };
+    });
 }
 
 /** One after the other, and beside nothing else: they stop the JVM. */
@@ -156,6 +185,14 @@ function ofClients(chromium: Chromium, urlOf: () => string): void {
         await giveUpByCurl(`http://${HOST}:${port}`);
       },
     }));
+
+  situation('blames clients that give up: fetch of Chromium', LEFT, () => ({
+    url: urlOf(),
+    provoke: async ({ listen }) => {
+      const { page } = await chromium.open(`http://${listen}/none`);
+      await page.evaluate(giveUpInPage, IN_PAGE);
+    },
+  }));
 }
 
 function connectMany(count: number, port: number, until: Defer): readonly net.Socket[] {
@@ -176,10 +213,16 @@ function withJvm(chromium: Chromium): void {
     tomcat = await startManagerTomcat(defer);
   }, TIMEOUT_MS);
 
-  const config = () => ({
-    jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
-    rest: { rules: [{ methods: ['GET'], path: '/burn', kind: 'rpc', name: 'Plant.Burn' }] },
+  const rpc = (path: string, name: string) => ({ methods: ['GET'], path, kind: 'rpc', name });
+  const before = (provoke: NonNullable<Trouble['provoke']>): Trouble => ({
+    ...{ url: `${tomcat.origin}/beans`, application: 'beans', provoke },
+    config: {
+      jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
+      rest: { rules: [rpc('/burn', 'Plant.Burn'), rpc('/fill', 'Plant.Fill')] },
+    },
   });
+  const get = ({ listen }: SidecarProcess, target: string, count: number) =>
+    call(listen, `/beans/${target}`, count, 'GET');
 
   situation('says that the server has no descriptors left', DESCRIPTORS, async (until) => {
     const countOpen = () => readdirSync(`/proc/${tomcat.pid}/fd`).length;
@@ -189,9 +232,12 @@ function withJvm(chromium: Chromium): void {
     await vi.waitFor(() => expect(countOpen()).toBeGreaterThanOrEqual(idle + 90), { timeout: 20_000 });
     execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${countOpen() + 12}:`]);
     until(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
-    return {
-      ...{ url: `${tomcat.origin}/beans`, application: 'beans', config: config() },
-      provoke: ({ listen }) => call(listen, '/beans/burn?ms=1', 2, 'GET'),
-    };
+    return before((sidecar) => get(sidecar, 'burn?ms=1', 2));
   });
+
+  situation('names the call that fails since no memory is left', NO_MEMORY, () =>
+    before(async (sidecar) => {
+      for (let i = 0; i < 4; i += 1) await get(sidecar, 'fill', 1);
+    }),
+  );
 }

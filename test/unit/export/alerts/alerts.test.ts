@@ -1,8 +1,10 @@
+import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createTable } from '../../../../src/base/metric-description.ts';
 import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
 import { SendError } from '../../../../src/export/alerts/outbox.ts';
 import type { SlowEntry } from '../../../../src/measure/record/running-calls.ts';
+import { ManualClock } from '../../../support/clock.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { DOWN, NotingChannel, openAlerts, playChanges } from '../../../support/export/alerts/stand.ts';
 import { HUNG, minute } from '../../../support/measure/verdict-evidence.ts';
@@ -41,6 +43,16 @@ it('a message at the beginning, and one at the end, with the same id', async () 
     ...{ id: begins?.id, event: 'ends', url: begins?.url, until: '2026-03-01T08:00:45.000Z' },
     text: `Over after 39 s: ${begins?.text} Now: No sign of trouble with the server, the network or a client: 100 calls in the last minute, none failed, p95 of RPCs 20.0 ms.`,
   });
+});
+
+it('an end is not before its beginning, also if the clock is set back', async () => {
+  const clock = new ManualClock();
+  const { channel, pass } = await openAlerts({ clock });
+  await pass(5, FAILING);
+  clock.setBackS(7_200);
+  await pass(60);
+  const [begins, ends] = channel.got;
+  expect(ends).toMatchObject({ event: 'ends', since: begins?.since, until: begins?.since });
 });
 
 it('begins within 10 s of the code, and ends within 20 s after it', async () => {
@@ -116,6 +128,7 @@ it('each message once and in order, although the receiver is down for an hour', 
 
 it.each([
   ['the receiver refused the connection (ECONNREFUSED)', 'ECONNREFUSED'],
+  ['the receiver answered 503', '503'],
   ['the mail server refused the login: are they right? (SMTP 535)', '535'],
   ['no answer within 10 s', 'timeout'],
   ['The file /etc/d2-sidecar/key (alerts.webhook.secretFile) cannot be read', 'other'],
@@ -127,6 +140,16 @@ it.each([
   channel.failure = new SendError(text);
   await pass(5, FAILING);
   expect(samples()).toEqual([{ labels: ['webhook', reason], value: 1 }]);
+});
+
+it('the first retry comes within 5 s', async () => {
+  const { channel, pass } = await openAlerts();
+  channel.failure = DOWN;
+  await pass(3, FAILING);
+  expect(channel.tries).toBe(1);
+  channel.failure = undefined;
+  await pass(2, FAILING);
+  expect(channel.events).toEqual(['begins calls-fail']);
 });
 
 it('a message that the receiver refuses does not hold up the next one', async () => {
@@ -193,7 +216,7 @@ async function openWithFile() {
   return { first, channel: parts.channel, restart: () => openAlerts({ ...parts, clock: first.clock }) };
 }
 
-it.each([0, 3, 13, 60, 90])('each message once, with a restart after %i s', async (restartAfterS) => {
+it.each([0, 1, 2, 3, 5, 9, 13, 30, 60, 90])('each message once, with a restart after %i s', async (restartAfterS) => {
   const { first, channel, restart } = await openWithFile();
   const at = (second: number) => (second < 45 ? [FAILING] : second < 100 ? [LATE] : []);
   let { pass } = first;
@@ -221,4 +244,27 @@ it('what waits, the silence and the limit outlive a restart, also one by a crash
   expect(channel.events).toEqual(['begins calls-fail']);
   await second.pass(100);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
+});
+
+it('few failing calls after a restart are the same finding, and one that is over is told within 20 s', async () => {
+  const { first, channel, restart } = await openWithFile();
+  await first.pass(20, FAILING);
+  await first.alerts.stop();
+  const second = await restart();
+  // Too few to judge by.
+  await second.pass(14, minute({ ok: 0, errors: 2 }));
+  await second.pass(20, FAILING);
+  expect(channel.events).toEqual(['begins calls-fail']);
+  await second.alerts.stop();
+  const third = await restart();
+  await third.pass(17);
+  expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
+});
+
+it('a file of another program is no reason not to start', async () => {
+  const file = inFolder('state.alerts');
+  writeFileSync(file, '{"file":"something else"}');
+  const { channel, pass } = await openAlerts({ file });
+  await pass(5, FAILING);
+  expect(channel.events).toEqual(['begins calls-fail']);
 });
