@@ -1,13 +1,12 @@
 /** What two ends of the `ws` package say to each other, byte by byte, and damaged. */
 import * as ws from 'ws';
 import { Random } from '../../support/fuzz/random.ts';
-import { createDeflate } from './websocket-reference.ts';
 
 type Side = 'client' | 'upstream';
 
 type Sent = (data: Buffer, mask: boolean) => void;
 
-// The package exports it, its types do not.
+// The package exports both, its types do not.
 const Sender = Reflect.get(ws, 'Sender') as new (
   socket: object,
   extensions: object,
@@ -16,6 +15,13 @@ const Sender = Reflect.get(ws, 'Sender') as new (
   readonly pong: Sent;
   send(data: Buffer, options: object, done: (cause?: unknown) => void): void;
   close(code: number, reason: string, mask: boolean): void;
+};
+
+const Deflate = Reflect.get(ws, 'PerMessageDeflate') as new (
+  options: object,
+) => {
+  accept(offers: readonly object[]): object;
+  cleanup(): void;
 };
 
 /** A text or binary message, cut into so many fragments, or a ping. */
@@ -66,6 +72,16 @@ export interface Said {
   readonly messages: readonly (string | undefined)[];
 }
 
+function createDeflate(from: Side, agreed: Said['deflate']) {
+  if (agreed === undefined) return undefined;
+  const deflate = new Deflate({ isServer: from === 'upstream', threshold: 0 });
+  const side = from === 'client' ? 'client' : 'server';
+  const offer: Record<string, readonly unknown[]> = { [`${side}_max_window_bits`]: [agreed.windowBits] };
+  if (!agreed.contextTakeover) offer[`${side}_no_context_takeover`] = [true];
+  deflate.accept([offer]);
+  return deflate;
+}
+
 /** Each frame that a real sender writes for these, and for the close after them. */
 async function framesOf(from: Side, deflate: Said['deflate'], utterances: readonly Utterance[]): Promise<Buffer[]> {
   const frames: Buffer[] = [];
@@ -84,7 +100,7 @@ async function framesOf(from: Side, deflate: Said['deflate'], utterances: readon
     },
   };
   const mask = from === 'client';
-  const negotiated = createDeflate(from, deflate, !mask);
+  const negotiated = createDeflate(from, deflate);
   const sender = new Sender(socket, negotiated === undefined ? {} : { 'permessage-deflate': negotiated });
   for (const { kind, content, fragments, compress } of utterances) {
     if (kind === 'ping') {

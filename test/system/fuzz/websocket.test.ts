@@ -1,11 +1,9 @@
-import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { Listener, type Told } from '../../support/protocol/websocket/listener.ts';
+import { Listener } from '../../support/protocol/websocket/listener.ts';
 import { mutated, recordCorpus, type Said } from './websocket-corpus.ts';
-import { readWithWs, type WsReading } from './websocket-reference.ts';
 
 /** Streams of some 20 frames. FUZZ_CASES=60000 for a million frames; FUZZ_SEED to repeat a run. */
 const CASES = Number(process.env.FUZZ_CASES ?? 300);
@@ -42,63 +40,25 @@ it('the WebSocket reader reads all that two ends of the ws package say, in piece
   }
 }, 60_000);
 
-type Verdict = 'same' | 'beyond' | 'wrong';
-
-/**
- * Whether everything reported was also read by ws. `beyond`: ws gave up at a message that does not inflate; without context
- * takeover that is no reason to stop, and nothing is left to compare with.
- */
-function compare(said: Said, told: readonly Told[], heard: WsReading): Verdict {
-  const isAlone = said.deflate?.contextTakeover === false;
-  let next = 0;
-  for (const item of told) {
-    if ('event' in item && item.event === 'close') continue;
-    const message = heard.messages[next];
-    next += 1;
-    const isLost = 'unread' in item && item.unread !== 'text';
-    if (message === undefined) {
-      if (isLost) continue;
-      return isAlone && heard.error?.startsWith('Z_') ? 'beyond' : 'wrong';
-    }
-    if (isLost) continue;
-    if ('event' in item ? !message.isBinary : message.isBinary) return 'wrong';
-    if ('text' in item && item.text !== message.data.toString('utf8')) return 'wrong';
-    if (!('event' in item) && 'text' in item !== isUtf8(message.data)) return 'wrong';
-  }
-  return 'same';
-}
-
-it(`the WebSocket reader reads nothing from ${CASES} damaged streams that the ws package would not`, {
+it(`the WebSocket reader reads ${CASES} damaged streams alike in pieces of any size, and keeps nothing of them`, {
   timeout: 36_000_000,
 }, async () => {
   const random = new Random(SEED);
   const corpus = await recordCorpus(18, 2_000);
-  const verdicts = { same: 0, beyond: 0, wrong: 0 };
-  const counts = { texts: 0, heard: 0, unread: 0, endedStreams: 0 };
+  const counts = { texts: 0, unread: 0 };
   for (let i = 0; i < CASES; i += 1) {
     const said = random.pick(corpus);
     const bytes = Buffer.concat(mutated(said, corpus, random));
     const about = `seed ${SEED}, case ${i}, ${said.from} ${JSON.stringify(said.deflate)}: ${bytes.toString('base64')}`;
     const most = random.pick([2, 20, 500, 70_000]);
     const listener = read(said, bytes, () => 1 + random.below(most));
-    if (i % 10 === 0) expect(read(said, bytes, () => bytes.length).told, about).toEqual(listener.told);
-    const heard = await readWithWs(said, bytes);
-    let verdict = compare(said, listener.told, heard);
-    if (verdict === 'wrong' && heard.hasEndedStream) {
-      counts.endedStreams += 1;
-      verdict = 'beyond';
-    }
-    if (verdict === 'wrong') expect.fail(`${about}\nws gave up with ${heard.error}`);
-    verdicts[verdict] += 1;
+    expect(read(said, bytes, () => bytes.length).told, about).toEqual(listener.told);
+    counts.texts += listener.texts.length;
+    counts.unread += Number(listener.reader.isUnread);
     listener.reader.close();
     expect(listener.budget.usedBytes, about).toBe(0);
-    counts.texts += listener.texts.length;
-    counts.heard += heard.messages.filter(({ isBinary, data }) => !isBinary && isUtf8(data)).length;
-    counts.unread += Number(listener.reader.isUnread);
   }
-  // The comparison is valid only if most is read, much is damaged, and little escapes it.
-  expect(counts.texts).toBeGreaterThan(0.95 * counts.heard);
+  // The comparison is valid only if most is read, and much is damaged.
+  expect(counts.texts).toBeGreaterThan(5 * CASES);
   expect(counts.unread).toBeGreaterThan(CASES / 10);
-  expect(verdicts.same).toBeGreaterThan(0.9 * CASES);
-  expect(counts.endedStreams).toBeLessThan(Math.max(3, CASES / 100));
 });

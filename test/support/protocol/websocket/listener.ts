@@ -69,15 +69,6 @@ export class Listener {
     }
     return this;
   }
-
-  pushPieces(bytes: Buffer, sizeOfNext: () => number): this {
-    for (let at = 0; at < bytes.length; ) {
-      const size = Math.max(1, sizeOfNext());
-      this.push(bytes.subarray(at, at + size));
-      at += size;
-    }
-    return this;
-  }
 }
 
 export function told(bytes: Buffer, options: Partial<MessageReaderOptions> = {}): Told[] {

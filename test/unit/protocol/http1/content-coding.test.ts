@@ -13,8 +13,7 @@ const halves = [BODY.subarray(0, 100), BODY.subarray(100)].map((half) => zlib.gz
 
 it.each([
   ['gzip', zlib.gzipSync(BODY)],
-  ['x-gzip', zlib.gzipSync(BODY)],
-  ['GZip', zlib.gzipSync(BODY)],
+  ['x-GZip', zlib.gzipSync(BODY)],
   ['identity ,, gzip, identity', zlib.gzipSync(BODY)],
   ['deflate', zlib.deflateSync(BODY)],
   ['br', zlib.brotliCompressSync(BODY)],
@@ -39,10 +38,6 @@ describe('on a Node.js with a hole in its brotli decoder', () => {
 
 it.each([undefined, '', 'identity', 'identity, identity', ' , '])('a body without a coding is kept: %j', (coding) => {
   expect(decodeContent(BODY, coding, 1)).toBe(BODY);
-});
-
-it.each(['gzip', 'deflate', 'br'])('a body is read that is empty under %s', (coding) => {
-  expect(decodeContent(Buffer.alloc(0), coding, 1)).toHaveLength(0);
 });
 
 it.runIf('zstdCompressSync' in zlib)('a body is read of the coding zstd', () => {

@@ -18,11 +18,6 @@ function payloadsOf(framing: Framing, ...pieces: readonly string[]): string[] {
 const CHUNKS = '3;a="4\\r";b\r\nabc\r\n00B\r\n0\r\n\r\n0\r\n\r\n\xff\r\n1\r\n!\r\n0;z\r\nX-Sum: 1\r\n\r\n';
 const PAYLOAD = 'abc0\r\n\r\n0\r\n\r\n\xff!';
 
-it('PayloadReader gives a body without chunks unchanged', () => {
-  expect(payloadsOf(lengthFraming(6), 'abc', 'def')).toEqual(['abc', 'def']);
-  expect(payloadsOf(UNTIL_CLOSE, '1\r\na\r\n', '0\r\n\r\n')).toEqual(['1\r\na\r\n', '0\r\n\r\n']);
-});
-
 it.each([NO_BODY, lengthFraming(1), CHUNKED, UNTIL_CLOSE])('PayloadReader gives no empty piece (%o)', (framing) => {
   expect(payloadsOf(framing, '', '')).toEqual([]);
 });

@@ -15,13 +15,6 @@ it('gives all lines of a field in order', () => {
   expect(head.fields('none')).toEqual([]);
 });
 
-it('parseRequestHead reads method, target, fields and framing of a regular head', () => {
-  const head = parsed('POST /a/b?x=1 HTTP/1.1\r\nHost: h:80\r\nContent-Length: 12\r\nX-API-Key: \t k \r\n\r\n');
-  expect(head).toMatchObject({ method: 'POST', target: '/a/b?x=1', host: 'h:80', isLast: false });
-  expect(head.framing).toEqual({ kind: 'length', bytes: 12 });
-  expect([head.field('x-api-key'), head.field('x-api')]).toEqual(['k', undefined]);
-});
-
 it.each([
   ['http://app.example/a?x=1', 'app.example'],
   ['HTTPS://user:word@app.example:81', 'app.example:81'],

@@ -64,25 +64,15 @@ it('ResponseReader copies and searches a head that comes byte by byte once or tw
 it.each([
   ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
   ['chunks with extension and trailer', 'GET', `${CHUNKED}5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n`, 200],
+  ['chunks said twice, as Tomcat does', 'GET', `${CHUNKED.replace(/T.*\n/, '$&$&')}1\r\na\r\n0\r\n\r\n`, 200],
+  ['chunks after another coding', 'GET', `${CHUNKED.replace('chunked', 'gzip, chunked')}1\r\na\r\n0\r\n\r\n`, 200],
   ['a HEAD response with a length', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 200],
-  ['204', 'GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
   ['304 with a length', 'GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', 304],
   ['interim responses before', 'GET', `${INTERIM}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx`, 200],
   ['no reason phrase', 'GET', 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', 404],
 ])('ResponseReader finds the end of %s wherever it is cut', (_what, method, text, status) => {
   for (let split = 0; split <= text.length; split += 1) {
     expect(follow(method, text, split)).toEqual({ passed: text, last: 'complete', status });
-  }
-});
-
-it.each([
-  ['said twice, as Tomcat does', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
-  ['after another coding', 'Transfer-Encoding: gzip, chunked'],
-  ['with empty members', 'Transfer-Encoding: ,chunked,'],
-])('ResponseReader frames an answer by its final coding: chunked %s', (_what, fields) => {
-  const text = `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n1\r\na\r\n0\r\n\r\n`;
-  for (let split = 0; split <= text.length; split += 1) {
-    expect(follow('GET', text, split)).toEqual({ passed: text, last: 'complete', status: 200 });
   }
 });
 
@@ -120,14 +110,6 @@ it.each([
   const { reader, last } = readWhole(text);
   const passedBytes = text.startsWith(CHUNKED) ? CHUNKED.length : 0;
   expect([last, reader.fault, reader.end]).toEqual(['malformed', fault, passedBytes]);
-});
-
-it('ResponseReader stops at a broken chunk and passes no byte of that read', () => {
-  const { reader, last } = readWhole(`${CHUNKED}1\r\na\r\n`);
-  expect(last).toBe('more');
-  const broken = Buffer.from('zz\r\n');
-  expect(reader.read(broken, broken.length)).toBe('malformed');
-  expect(reader.end).toBe(0);
 });
 
 it('ResponseReader refuses a head beyond the limit, whether its end has come or not', () => {

@@ -21,9 +21,6 @@ function gaps(bytes: Buffer, size: number, from: 'client' | 'upstream'): readonl
 
 it.each([
   ['client', 1],
-  ['client', 7],
-  ['client', 1_000_000],
-  ['upstream', 1],
   ['upstream', 13],
   ['upstream', 1_000_000],
 ] as const)('a cursor finds every gap and no other, from the %s in pieces of %i', (from, size) => {
