@@ -81,9 +81,3 @@ describe('an accepted connection', () => {
     expect(all.subarray(5).equals(large)).toBe(true);
   });
 });
-
-it('leaves a socket without a connection as it is', () => {
-  const socket = new net.Socket();
-  expect(ReadBuffer.ofAccepted(socket, buffers)).toBeUndefined();
-  socket.destroy();
-});

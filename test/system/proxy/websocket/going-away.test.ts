@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ManualClock } from '../../../support/clock.ts';
-import { until } from '../../../support/comet/until.ts';
 import { finish, type Peer, type PeerScript, send, take, takeHead } from '../../../support/wire/peer.ts';
 import { SWITCHING, useStand } from '../stand.ts';
 
@@ -137,21 +136,6 @@ describe('a WebSocket that is let go', () => {
     client.finish();
     await stand.allClosed();
     expect(stand.webSockets.closed).toMatchObject({ closed: 0 });
-  });
-
-  it('delivers a large message to a slow client completely', async () => {
-    // More than all buffers of the kernel take.
-    const size = 16 * 1024 * 1024;
-    const head = Buffer.from([0x82, 127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((shift) => (size >>> shift) & 0xff)]);
-    const message = Buffer.concat([head, Buffer.alloc(size, 'x')]).toString('latin1');
-    const client = await tunnel(take('go'), send(message), take(MASKED_CLOSE), send(GOING_AWAY));
-    client.socket.pause();
-    client.send(maskedText('go'));
-    await until('the client is too slow', () => (stand.upstreams[0]?.socket.writableLength ?? 0) > 0);
-    stand.webSockets.closeTunnels(0);
-    client.socket.resume();
-    expect((await client.takeLength(message.length + GOING_AWAY.length)) === message + GOING_AWAY).toBe(true);
-    await expectClosed(client);
   });
 });
 

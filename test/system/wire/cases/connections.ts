@@ -182,21 +182,9 @@ export const connectionCases: readonly DataPathCase[] = [...persistence, ...pipe
 /** Kinds of messages that are to arrive in two segments, divided at every octet. Short, since each octet costs a connection. */
 export const splitCases: readonly DataPathCase[] = [
   {
-    name: 'a POST with a length',
-    statuses: [201],
-    upstream: answering(responseWith('{"id":1}', '201 Created', 'Location: /calls/1')),
-    client: asking(requestWith('{"a":1}', 'POST /calls')),
-  },
-  {
     name: 'chunks with extensions and trailers, both ways',
     upstream: answering(responseInChunks('003;a="b;"\r\nabc\r\n1\r\nd\r\n0;z\r\nX-Sum: 1\r\nX-T:\r\n\r\n', '200 OK')),
     client: asking(requestInChunks('2;x=y\r\nAB\r\n00A\r\n0123456789\r\n0\r\nX-Sum: 2\r\n\r\n', 'PUT /calls')),
-  },
-  {
-    name: 'two pipelined GETs',
-    statuses: [200, 404],
-    upstream: answering(OK, responseWith('none', '404 Not Found')),
-    client: pipelining(request('GET /calls/1'), request('GET /calls/2')),
   },
   continueInChunks,
   {

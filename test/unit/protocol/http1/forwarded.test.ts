@@ -6,15 +6,28 @@ const FOR = 'X-Forwarded-For: 10.0.0.7';
 const PROTO = 'X-Forwarded-Proto: http';
 const HOST = 'X-Forwarded-Host: app.example:8081';
 
-it.each<[string, ForwardedMode, { host?: string | undefined; has?: boolean; secure?: boolean }, string[]]>([
+it.each<[string, ForwardedMode, Partial<Record<'host' | 'has' | 'scheme' | 'from', string>>, string[]]>([
   ['append client, scheme and host', 'append', {}, [FOR, PROTO, HOST]],
-  ['leave scheme and host of the edge alone when appending', 'append', { has: true }, [FOR]],
-  ['are all three when replacing, whatever was sent', 'replace', { has: true, secure: true }, [FOR, `${PROTO}s`, HOST]],
-  ['have no host for a request without one', 'replace', { host: undefined }, [FOR, PROTO]],
+  ['leave the scheme of the edge alone when appending', 'append', { has: 'proto' }, [FOR, HOST]],
+  ['leave the host of the edge alone when appending', 'append', { has: 'host' }, [FOR, PROTO]],
+  [
+    'are all three when replacing, whatever was sent',
+    'replace',
+    { has: 'proto host', scheme: 'https' },
+    [FOR, `${PROTO}s`, HOST],
+  ],
+  ['have no host for a request without one', 'replace', { host: '' }, [FOR, PROTO]],
+  [
+    'have no zone of the client’s address',
+    'append',
+    { from: 'fe80::1%eth0' },
+    ['X-Forwarded-For: fe80::1', PROTO, HOST],
+  ],
   ['are none when off', 'off', {}, []],
-])('forwarding fields %s', (_, mode, { has = false, secure = false, ...more }, lines) => {
-  const head = { host: 'app.example:8081', summary: { hasForwardedProto: has, hasForwardedHost: has }, ...more };
-  const text = forwardedLines(mode, { remoteAddress: '10.0.0.7', secure }, head);
+])('forwarding fields %s', (_, mode, { host = 'app.example:8081', has = '', scheme, from = '10.0.0.7' }, lines) => {
+  const summary = { hasForwardedProto: has.includes('proto'), hasForwardedHost: has.includes('host') };
+  const client = { remoteAddress: from, secure: scheme === 'https' };
+  const text = forwardedLines(mode, client, { host: host || undefined, summary });
   expect(text).toBe(lines.map((line) => `${line}\r\n`).join(''));
 });
 

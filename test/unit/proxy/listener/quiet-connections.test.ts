@@ -46,12 +46,3 @@ it('restarts the count with each byte, and at the end of a request', () => {
   expect(close(quiet, 1_500, asking, answered)).toEqual([false, false]);
   expect(close(quiet, 1_900, asking, answered)).toEqual([true, true]);
 });
-
-it('closes idle connections at once for 0 ms, and never a busy one', () => {
-  const quiet = new QuietConnections(clock);
-  const [idle, busy] = [new Connection(), new Connection()];
-  busy.isIdle = false;
-  nowMs = 5;
-  quiet.close([idle, busy], 0);
-  expect([idle.isClosed, busy.isClosed]).toEqual([true, false]);
-});
