@@ -66,6 +66,16 @@ it.each([
   expect([client.received.split('\r\n\r\n')[1]?.length, client.wasReset]).toEqual([bytes, false]);
 });
 
+it('destroying ends every connection and exchange at once', async () => {
+  await stand.start();
+  const clients = [stand.client(), stand.client(GET)];
+  const upstream = await stand.asked();
+  stand.sidecar.dispatcher.destroy();
+  await Promise.all([...clients, upstream].map((peer) => peer.ended()));
+  await stand.allClosed();
+  expect(stand.sidecar.reporter.open).toBe(0);
+});
+
 const start = (options: StandOptions = {}) => stand.start({ upstream: answeringAll(OK), ...options });
 const POST_IN_CHUNKS = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n';
 

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import { observeTunnel } from '../../../../src/proxy/websocket/open-tunnel.ts';
 import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
@@ -143,4 +145,14 @@ it.each(SIDES)('an observed tunnel lets a slow %s make the other side wait, and 
   expect(seen[other(slow)].describe()).toBe(expected.describe());
   expect(seen[other(slow)].bytes).toBe(sentBytes);
   await expectClosedOnce();
+});
+
+it.each(SIDES)('observeTunnel waits for both ends when the %s closes first', (side) => {
+  const ends = { client: new net.Socket(), upstream: new net.Socket() };
+  const observer = new Seen();
+  observeTunnel(ends.client, ends.upstream, observer);
+  ends[side].emit('close', false);
+  expect(observer.closed).toBe(0);
+  ends[other(side)].emit('close', true);
+  expect(observer.closed).toBe(1);
 });

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
 import { AddedTime } from '../../../../src/proxy/exchange/exchange-reporter.ts';
@@ -36,8 +36,9 @@ const added = new AddedTime(clock, (addedNs) => {
   expect(written.length).toBeGreaterThan(0);
   measured.push(addedNs);
 });
+const onFull = vi.fn();
 const writer = (to = socket()) => {
-  const owner = { onFull: () => undefined, onStalledTooLong: () => undefined };
+  const owner = { onFull, onStalledTooLong: () => undefined };
   return new SocketWriter(to, { writes: batch, stalled: new StalledWrites(new MemoryBudget(), clock) }, added, owner);
 };
 const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
@@ -80,4 +81,14 @@ it('one direction writes nothing to a socket that is gone, or when it is cleared
   cleared.writeSoon('c');
   await turnEnd();
   expect([written, measured]).toEqual([['c latin1'], []]);
+});
+
+it('one direction reports a full socket', async () => {
+  const full = Object.assign(socket(), { write: () => false });
+  for (const to of [socket(), full]) {
+    expect(onFull).not.toHaveBeenCalled();
+    writer(to).writeSoon('a');
+    await turnEnd();
+  }
+  expect(onFull).toHaveBeenCalledTimes(1);
 });
