@@ -90,10 +90,8 @@ it('a response is JSON, also in spite of a callback', () => {
 
 it.each([
   ['of faye', `/**/__jsonp1__(${JSON_TEXT});`, '__jsonp1__'],
-  ['without comment and semicolon', `cb(${JSON_TEXT})`, 'cb'],
   ['with space and a longer comment', `\r\n/* * x */ cb (\n${JSON_TEXT}\n)\n ;\n`, 'cb'],
   ['by a dotted name', `/**/window.a$.b_1(${JSON_TEXT});`, 'window.a$.b_1'],
-  ['with a single message', 'cb({"channel":"/meta/connect"})', 'cb'],
 ])('a response is a call of the callback %s', (_, body, callback) => {
   expect(responded(body, callback)?.[0]).toBe('/meta/connect');
 });
@@ -104,7 +102,6 @@ it.each([
   ['no end', `cb(${JSON_TEXT}`],
   ['two arguments', `cb(${JSON_TEXT},1)`],
   ['more after it', `cb(${JSON_TEXT}); alert(1)`],
-  ['only a closing parenthesis', 'cb)'],
   ['a page', '<html>cb([])</html>'],
 ])('a response is not Bayeux with %s', (_, body) => {
   expect(responded(body, 'cb')).toBeUndefined();

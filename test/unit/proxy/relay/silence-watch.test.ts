@@ -86,6 +86,15 @@ it('a connection loses its timer when something moves on it again', () => {
   expect(socket.timersSet).toEqual([55_000, 0]);
 });
 
+it('a connection whose client has closed its side keeps the half-closed timeout', () => {
+  const { socket, link } = setUp(60_000).connect();
+  link.limitHalfClosed();
+  vi.advanceTimersByTime(30_000);
+  link.writeSoon('x');
+  vi.advanceTimersByTime(30_000);
+  expect(socket.timersSet).toEqual([70_000]);
+});
+
 it('a connection can be silent for ever without a limit, and gets the limit of a reload', () => {
   const { connect, options } = setUp(0);
   const { socket } = connect();
