@@ -56,7 +56,7 @@ export class Book {
   sent(id: string): void {
     if (this.#open.has(id)) this.differ('accounts', `${id} was begun twice`);
     this.#open.add(id);
-    this.#count(/^[st]/.test(id) ? 'socket' : planCall(this.#seed, id).kind, 'sent');
+    this.#count(id.startsWith('s') ? 'socket' : planCall(this.#seed, id).kind, 'sent');
   }
 
   over(entry: Entry): void {

@@ -14,9 +14,9 @@ const THINK_MS = 300;
 const RETRY_MS = 200;
 /** How many clients make calls, polls and WebSockets, and the letters of their ids. */
 const KINDS = [
-  { count: 90, chaos: 'r', calm: 'q' },
-  { count: 80, chaos: 'p', calm: 'o' },
-  { count: 30, chaos: 's', calm: 't' },
+  { count: 90, letter: 'r' },
+  { count: 80, letter: 'p' },
+  { count: 30, letter: 's' },
 ];
 
 export class Crowd {
@@ -33,11 +33,11 @@ export class Crowd {
     this.#book = book;
   }
 
-  begin(mode: 'calm' | 'chaos'): void {
+  begin(): void {
     if (this.#running !== undefined) return;
     this.#isStopping = false;
     this.#running = Promise.all(
-      KINDS.flatMap((kind) => Array.from({ length: kind.count }, () => this.#run(kind[mode]))),
+      KINDS.flatMap(({ count, letter }) => Array.from({ length: count }, () => this.#run(letter))),
     );
   }
 
@@ -59,14 +59,14 @@ export class Crowd {
       const outcome = await this.#attempt(id, connection, beganMs);
       if (outcome === 'unconnected') await sleep(RETRY_MS);
       // A poll that is held is a pause itself.
-      const isPause = /[po]/.test(letter) && outcome !== 'problem';
+      const isPause = letter === 'p' && outcome !== 'problem';
       if (!isPause && !this.#isStopping) await sleep(randomOf(this.#seed, `${id} pause`).below(THINK_MS));
     }
     this.#leave(connection);
   }
 
   async #attempt(id: string, connection: Connection | undefined, beganMs: number) {
-    const plan = /^[st]/.test(id) ? undefined : planCall(this.#seed, id);
+    const plan = id.startsWith('s') ? undefined : planCall(this.#seed, id);
     const before = connection?.lastId;
     if (connection !== undefined) connection.lastId = id;
     const attempt = (on: Connection) =>

@@ -1,7 +1,7 @@
 /** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderedProcess } from '../../support/load/orders.ts';
-import { type Figures, steadyFiguresOf } from '../../support/load/proc.ts';
+import { openDescriptors } from '../../support/load/proc.ts';
 import { type Samples, type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Book } from '../accounts/book.ts';
 import { unequal } from '../accounts/equations.ts';
@@ -21,15 +21,10 @@ export interface ChaosParts {
 
 /** Time in which at least one of the remains must disappear: a client may linger for 2 s. */
 const QUIET_TIMEOUT_MS = 10_000;
-const CALM_MS = 3_000;
 const LOOK_MS = 50;
 const SHORTEST_STAGE_MS = 4_000;
 const LONGEST_STAGE_MS = 25_000;
-/** Approximate time of a start, a quiet point and the calm around them. */
-const OVERHEAD_MS = 1_500;
-/** Tolerated growth of memory at the end, in calm: V8's own swings, not a leak per call. */
-const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
-/** Descriptors must not grow, except for those opened once on first use. */
+/** From one quiet point of a life to the next, descriptors must not grow, except for those opened once on first use. */
 const DESCRIPTOR_TOLERANCE = 2;
 
 /** How a stage of chaos ends: all clients stop, and every number is compared; or the sidecar ends by that signal under load. */
@@ -46,6 +41,8 @@ export class ChaosRun {
   #sidecar: SidecarProcess | undefined;
   #closeAway: (() => void) | undefined;
   #stages = 0;
+  /** At the first quiet point of this life. */
+  #descriptors: number | undefined;
   #ledgerOffset = 0;
 
   constructor(parts: ChaosParts) {
@@ -53,11 +50,10 @@ export class ChaosRun {
     this.storm = new Storm(parts.upstream, parts.book);
   }
 
-  /** Two thirds of the time for restarts, the last third for the long life. */
   async run(totalMs: number): Promise<void> {
     const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
     const random = randomOf(this.#parts.seed, 'weather');
-    const endMs = performance.now() + (totalMs * 2) / 3;
+    const endMs = performance.now() + totalMs;
     for (let i = 0; i < LIVES.length || performance.now() < endMs - stageMs; i += 1) {
       const lateMs = i % 4 === 0 ? 300 + random.below(1_500) : undefined;
       await this.#start(random.chance(0.4) ? 4_000 : 0, i === 0 ? 0 : random.below(1_000), lateMs);
@@ -69,32 +65,6 @@ export class ChaosRun {
       }
       await this.#stop('SIGTERM');
     }
-    await this.#liveLong(stageMs, Math.max(2, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)) - 1));
-  }
-
-  /** The life in which memory is compared, once warm: calm, chaos, and the same calm again. */
-  async #liveLong(stageMs: number, stages: number): Promise<void> {
-    await this.#start();
-    await this.#chaos(stageMs);
-    await this.#quiet();
-    const before = await this.#calm();
-    for (let i = 0; i < stages; i += 1) {
-      await this.#chaos(stageMs);
-      await this.#quiet();
-    }
-    const after = await this.#calm();
-    const { book } = this.#parts;
-    const grown = after.residentBytes - before.residentBytes;
-    if (grown > MEMORY_TOLERANCE_BYTES) book.differ('memory', `${grown} bytes more than at the start`);
-    if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE)
-      book.differ('descriptors', `${after.descriptors}, ${before.descriptors} at the start`);
-    await this.#stop('SIGTERM');
-  }
-
-  async #calm(): Promise<Figures> {
-    this.#parts.crowd.begin('calm');
-    await sleep(CALM_MS);
-    return await this.#quiet();
   }
 
   /** Its port stays closed for `awayMs` before; with `lateMs`, the upstream starts that much later than the sidecar. */
@@ -104,9 +74,10 @@ export class ChaosRun {
     if (lateMs !== undefined) await upstream.end('SIGTERM');
     await sleep(awayMs);
     book.life += 1;
+    this.#descriptors = undefined;
     this.#sidecar = await SidecarProcess.start(sidecar, settingsOf(responseTimeoutMs));
     this.#closeAway?.();
-    crowd.begin('chaos');
+    crowd.begin();
     if (lateMs !== undefined) await sleep(lateMs);
     if (!upstream.isRunning) await upstream.start();
     closeLate?.();
@@ -116,7 +87,7 @@ export class ChaosRun {
     const { crowd, seed } = this.#parts;
     this.#stages += 1;
     const random = randomOf(seed, `stage ${this.#stages}`);
-    crowd.begin('chaos');
+    crowd.begin();
     // A crash is reported at the next quiet point.
     const settled = async () => await this.#sidecar?.get('/livez').catch(() => undefined);
     await this.storm.run(random, aboutMs * (0.8 + 0.4 * random.next()), settled);
@@ -134,7 +105,7 @@ export class ChaosRun {
     this.#sidecar = undefined;
   }
 
-  async #quiet(): Promise<Figures> {
+  async #quiet(): Promise<void> {
     const { crowd, book, ledgerPath } = this.#parts;
     await crowd.stop();
     const sidecar = this.#sidecar;
@@ -145,8 +116,12 @@ export class ChaosRun {
     book.settle(this.#seen);
     for (const what of unequal(book.lifeTally(book.life), samples))
       book.differ('numbers', `${what} (life ${book.life})`);
-    await this.#compareStatistics(sidecar, samples);
-    return await steadyFiguresOf(sidecar.pid);
+    // The connection of the last scrape is being closed.
+    await sleep(LOOK_MS);
+    const descriptors = openDescriptors(sidecar.pid) ?? 0;
+    this.#descriptors ??= descriptors;
+    if (descriptors - this.#descriptors > DESCRIPTOR_TOLERANCE)
+      book.differ('descriptors', `${descriptors}, ${this.#descriptors} at the first quiet point (life ${book.life})`);
   }
 
   /** Waits until nothing is open on either side of the sidecar. */
@@ -169,18 +144,6 @@ export class ChaosRun {
         return samples;
       }
       await sleep(LOOK_MS);
-    }
-  }
-
-  /** Both ways to read the same numbers must agree. */
-  async #compareStatistics(sidecar: SidecarProcess, samples: Samples): Promise<void> {
-    const answer = JSON.parse(await sidecar.get('/smartWeb/api/rest/v0/admin/metrics/d2'));
-    for (const kind of ['rpc', 'sba']) {
-      const answered = samples.sum('d2_call_duration_seconds_count', { kind });
-      const errors = samples.sum('d2_calls_total', { kind, outcome: 'error' });
-      const json = [answer.timers[kind]?.count, answer.meters[`${kind}.errors`]?.count].join();
-      if (json !== `${answered},${errors}`)
-        this.#parts.book.differ('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
     }
   }
 }

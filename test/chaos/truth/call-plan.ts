@@ -56,32 +56,30 @@ export const USERS = 10;
 const OBJECT_NAMES = 10;
 const PLAIN = { hasTrailer: false, pieceBytes: 0, isLast: false };
 
-/** Letters of ids: `r` call, `p` poll, with all faults; `q`, `o` the same in calm; `s`, `t` WebSockets. */
+/** Letters of ids: `r` call, `p` poll, `s` WebSocket. */
 export function planCall(seed: number, id: string): CallPlan {
   const random = randomOf(seed, id);
-  const letter = id[0];
-  const isCalm = letter === 'q' || letter === 'o';
-  return letter === 'p' || letter === 'o' ? planPoll(id, random, isCalm) : planRest(id, random, isCalm);
+  return id.startsWith('p') ? planPoll(id, random) : planRest(id, random);
 }
 
-function planRest(id: string, random: Random, isCalm: boolean): CallPlan {
+function planRest(id: string, random: Random): CallPlan {
   const kind = random.pick(['rpc', 'rpc', 'rpc', 'object', 'page', 'sba'] as const);
   const method = pickMethod(kind, random);
-  const fault = isCalm || random.chance(0.85) ? undefined : pickFault(kind, method, random);
+  const fault = random.chance(0.85) ? undefined : pickFault(kind, method, random);
   const request = planRequest(method, random);
-  const isAnyway = kind === 'sba' && !isCalm;
+  const isAnyway = kind === 'sba';
   const mustLeave = fault === 'never';
   return {
     ...{ id, kind, method, target: targetOf(kind, id, random), user: random.below(USERS), request },
     ...{ answer: planAnswer(method, fault, random), fault },
     leave: mustLeave || (isAnyway && random.chance(0.7)) ? planLeave(mustLeave, request.bytes, random) : undefined,
     halfCloses: isAnyway && random.chance(0.2),
-    readsSlowly: random.chance(isCalm ? 0.01 : 0.05),
+    readsSlowly: random.chance(0.05),
   };
 }
 
-function planPoll(id: string, random: Random, isCalm: boolean): CallPlan {
-  const fault = isCalm || random.chance(0.85) ? undefined : random.pick(POLL_FAULTS);
+function planPoll(id: string, random: Random): CallPlan {
+  const fault = random.chance(0.85) ? undefined : random.pick(POLL_FAULTS);
   const mustLeave = fault === 'never';
   const bytes = 200 + random.below(1_000);
   return {
@@ -93,11 +91,11 @@ function planPoll(id: string, random: Random, isCalm: boolean): CallPlan {
       framing: random.chance(0.5) ? 'length' : 'chunked',
       bytes: 300 + sizeOf(random, 40_000),
       hasInterim: false,
-      delayMs: 50 + random.below(isCalm ? 400 : 2_500),
+      delayMs: 50 + random.below(2_500),
       values: random.below(3),
     },
     fault,
-    leave: mustLeave || (!isCalm && random.chance(0.15)) ? planLeave(true, bytes, random) : undefined,
+    leave: mustLeave || random.chance(0.15) ? planLeave(true, bytes, random) : undefined,
     halfCloses: false,
     readsSlowly: false,
   };

@@ -25,20 +25,18 @@ const WITHIN: readonly (SocketFault | undefined)[] = ['reset-within', 'close-wit
 
 export function planSocket(seed: number, id: string): SocketPlan {
   const random = randomOf(seed, id);
-  const isCalm = id.startsWith('t');
   const isComet = random.chance(0.5);
   const messages = 1 + random.below(40);
-  const fault =
-    isCalm || random.chance(0.8) ? undefined : random.pick(['refuse', 'reset-before', 'never', ...WITHIN] as const);
+  const fault = random.chance(0.8) ? undefined : random.pick(['refuse', 'reset-before', 'never', ...WITHIN] as const);
   return {
     id,
     isComet,
     target: `/smartWeb/${isComet ? 'api/cometd' : 'live/echo'}?call=${id}`,
     messages,
-    pauseMs: random.below(isCalm ? 20 : 150),
+    pauseMs: random.below(150),
     fault,
     faultAfter: random.below(messages),
-    leaveAfter: fault === 'never' || (!isCalm && random.chance(0.3)) ? random.below(messages) : undefined,
+    leaveAfter: fault === 'never' || random.chance(0.3) ? random.below(messages) : undefined,
     byReset: random.chance(0.5),
   };
 }

@@ -20,9 +20,9 @@ export function serveConnection(socket: net.Socket, seed: number, ledger: Ledger
     read();
     requests.messages.length = 0;
     id = fieldOf(head, ID_FIELD) ?? '';
-    if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
+    if (!/^[rps]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
     ledger.note('S', id);
-    const isSocket = /^[st]/.test(id);
+    const isSocket = id.startsWith('s');
     const lines = isSocket ? socketRequestLines(planSocket(seed, id)) : requestLines(planCall(seed, id));
     const wrong = whatIsWrong(head, lines);
     if (wrong !== undefined) ledger.note('W', id, wrong);

@@ -1,12 +1,9 @@
 /** Processor time, memory, descriptors and the core of processes, from /proc (proc(5)). */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { medianOf } from '../../bench/load/statistics.ts';
 
 /** USER_HZ: the unit of /proc on every Linux, whatever the kernel's own tick is. */
 const TICKS_PER_S = 100;
 const US_PER_TICK = 1e6 / TICKS_PER_S;
-const SAMPLES = 7;
 const LOOK_MS = 100;
 const LOOKS = 10;
 
@@ -64,28 +61,10 @@ export function openDescriptors(pid: number): number | undefined {
   return tryToRead(() => readdirSync(`/proc/${pid}/fd`).length);
 }
 
-export interface Figures {
-  readonly residentBytes: number;
-  readonly descriptors: number;
-}
-
-export function figuresOf(pid: number): Figures | undefined {
+export function figuresOf(pid: number) {
   const residentBytes = bytesOf(pid, 'smaps_rollup', 'Rss');
   const descriptors = openDescriptors(pid);
   return residentBytes === undefined || descriptors === undefined ? undefined : { residentBytes, descriptors };
-}
-
-/** Medians of some samples. Throws for a process that has ended. */
-export async function steadyFiguresOf(pid: number): Promise<Figures> {
-  const samples: Figures[] = [];
-  while (samples.length < SAMPLES) {
-    const sample = figuresOf(pid);
-    if (sample === undefined) throw new Error(`process ${pid} has ended`);
-    samples.push(sample);
-    await sleep(LOOK_MS);
-  }
-  const median = (figure: keyof Figures) => medianOf(samples.map((sample) => sample[figure]));
-  return { residentBytes: median('residentBytes'), descriptors: median('descriptors') };
 }
 
 /** Undefined for an ended process, which has no such line. */
