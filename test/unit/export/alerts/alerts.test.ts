@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createTable } from '../../../../src/base/metric-description.ts';
 import { ALERT_METRICS } from '../../../../src/export/alerts/alert-metrics.ts';
@@ -259,12 +258,4 @@ it('few failing calls after a restart are the same finding, and one that is over
   const third = await restart();
   await third.pass(17);
   expect(channel.events).toEqual(['begins calls-fail', 'ends calls-fail']);
-});
-
-it('a file of another program is no reason not to start', async () => {
-  const file = inFolder('state.alerts');
-  writeFileSync(file, '{"file":"something else"}');
-  const { channel, pass } = await openAlerts({ file });
-  await pass(5, FAILING);
-  expect(channel.events).toEqual(['begins calls-fail']);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
-import { countersOf, SAMPLES, sampleBytes, withNumber, withText } from '../../../support/jvm/hsperfdata/samples.ts';
+import { countersOf, SAMPLES, sampleBytes, withNumber } from '../../../support/jvm/hsperfdata/samples.ts';
 import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 /** The old generation, or all of ZGC's heap. */
@@ -114,16 +114,6 @@ it.each(SAMPLES)('%s: agrees with the MXBeans but for the known exceptions', (sa
   expect([...reading.pools.values()].filter(({ usedAfterGc }) => usedAfterGc !== undefined)).toEqual([]);
 });
 
-it('an unknown policy gives classes and the collectors by their names in the file, but no heap and no heap pool', () => {
-  const reading = read(withText(sampleBytes('jdk17-serial'), 'sun.gc.policy.name', 'CMS'));
-  expect(reading.classes).toEqual({ loaded: 1178, unloaded: 120 });
-  expect(Object.fromEntries(reading.collectors)).toEqual({
-    'Serial young collection pauses': { count: 6, timeMs: 21 },
-    'Serial full collection pauses': { count: 2, timeMs: 11 },
-  });
-  expect([reading.heap, [...reading.pools.keys()]]).toEqual([{}, ['Metaspace', 'Compressed Class Space']]);
-});
-
 const withOne = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
 
 it('the survivor space is the one in use', () => {
@@ -135,11 +125,6 @@ it('the survivor space is unknown when both seem to be in use', () => {
   const { pools, heap } = read(withNumber(withOne, 'sun.gc.generation.0.space.1.used', 4096n));
   expect(pools.get('Survivor Space')).toEqual({});
   expect([heap.used, heap.max]).toEqual([undefined, 194641920]);
-});
-
-it('raises the maximum of Parallel’s heap to the committed size', () => {
-  const { heap } = readWith('jdk17-parallel', 'sun.gc.generation.0.space.1.maxCapacity', 130_000_000n);
-  expect(heap.max).toBe(read(sampleBytes('jdk17-parallel')).heap.committed);
 });
 
 it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
@@ -154,12 +139,6 @@ const sample = sampleBytes('jdk17-z');
 const beans = beansOf('jdk17-z');
 const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
 const withSmallest = (bytes: Buffer, size: bigint) => withNumber(bytes, `${OLD}.initCapacity`, size);
-
-it('ZGC without generations does not report the minimum size as the heap’s initial size, unlike its pool’s bean', () => {
-  const { heap, pools } = read(withSmallest(sample, 8n * MIB));
-  expect(heap).toMatchObject({ committed: beans.heap.committed, init: undefined });
-  expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
-});
 
 it('ZGC without generations does not report the minimum size as committed before the first cycle, but both for a heap of fixed size', () => {
   const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
@@ -177,25 +156,11 @@ it('gives the pool of Shenandoah only for JDKs that have no generational mode', 
   expect(computeReading(counters).reading.pools.has('Shenandoah')).toBe(false);
 });
 
-it('gives no Metaspace in use before the first collection, and no compressed class space where the JVM has none', () => {
-  const bytes = withNumber(sampleBytes('jdk17-g1'), 'sun.gc.metaspace.used', 0n);
-  expect(read(withNumber(bytes, 'sun.gc.metaspace.capacity', 0n)).pools.get('Metaspace')).toEqual({ init: 0 });
-  const { pools } = readWith('jdk17-g1', 'sun.gc.compressedclassspace.maxCapacity', 0n);
-  expect(pools.has('Compressed Class Space')).toBe(false);
-});
-
 it('of numbers that contradict each other none is given', () => {
   const inUse = readWith('jdk17-serial', `${OLD}.used`, 33_554_433n);
   expect(inUse.pools.get('Tenured Gen')).toEqual({ init: 33554432, max: 134217728 });
   const committed = readWith('jdk17-serial', `${OLD}.capacity`, 134_217_729n);
   expect(committed.pools.get('Tenured Gen')).toEqual({ init: 33554432, used: 16006904 });
-});
-
-it('a capacity of G1 that is no whole number of regions is not given, nor times by a frequency that no HotSpot has', () => {
-  const { pools, heap } = readWith('jdk25-g1', `${OLD}.capacity`, 30_408_705n);
-  expect([pools.get('G1 Old Gen')?.committed, heap.committed]).toEqual([undefined, undefined]);
-  const { collectors } = readWith('jdk17-g1', 'sun.os.hrt.frequency', 999_999_999n);
-  expect(collectors.get('G1 Young Generation')).toEqual({ count: 6 });
 });
 
 it('ticks are divided exactly, also beyond 2^53', () => {
