@@ -17,6 +17,7 @@ const READS: readonly (readonly [name: string, answer: string, values: number, m
   ['head-request', `${OK}Content-Length: 2\r\n\r\n`, 0, 'HEAD'],
   ['no-content', 'HTTP/1.1 204 No Content\r\n\r\n', 0],
   ['not-modified', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n', 0],
+  ['redirect', 'HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 2\r\n\r\n21', 0],
   ['empty-length', `${OK}Content-Length: 0\r\n\r\n`, 0],
   ['empty-chunked-with-trailer', `${OK}${CHUNKED}000;a=b\r\nX: y\r\n\r\n`, 0],
   ['empty-until-close', `${OK}Connection: close\r\n\r\n`, 0],

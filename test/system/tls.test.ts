@@ -42,13 +42,17 @@ describe('d2-sidecar with TLS everywhere', () => {
   });
 
   it.each([[[]], [['check']]])(
-    'exits when a key does not match its certificate, and prints no key: %j',
+    'exits when a key does not match its certificate, or a file is missing, and prints no key: %j',
     async (command) => {
       const wrong = await runProgram([...command, '--config', configOf({ ...own, keyFile: other.keyFile })]);
       expect(wrong.code).toBe(64);
       const reason = `${other.keyFile} does not belong to the certificate in ${own.certFile}`;
       expect(wrong.stderr).toContain(`d2-sidecar: listen.tls.keyFile: ${reason}`);
       for (const line of textOf(other.keyFile).split('\n').slice(1, 3)) expect(wrong.output).not.toContain(line);
+      const none = `${folder.folder}/none.pem`;
+      const missing = await runProgram([...command, '--config', configOf({ ...own, certFile: none })]);
+      expect(missing.code).toBe(1);
+      expect(missing.stderr).toContain(`D2S_ERR_TLS_FILE: listen.tls.certFile: ${none} cannot be read: ENOENT`);
     },
   );
 });

@@ -221,6 +221,7 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
   it.each<[string, Json, string]>([
     ['an upstream that is not an address', { upstream: { url: 'd2000:8080' } }, '/upstream/url: must match pattern'],
     ['the upstream in two places', { config: { upstream: { url: URL } } }, '/config/upstream: must NOT be valid'],
+    ['the removed key plainContainer', { plainContainer: true }, '{"additionalProperty":"plainContainer"}'],
     ['a port that is a string', { service: { port: '80' } }, '/service/port: must be integer'],
     ['an invalid address of runbooks', badRunbook, '/monitoring/prometheusRule/runbookBaseUrl: must match pattern'],
   ])('refuses %s', (_name, values, message) => {

@@ -1,4 +1,4 @@
-/** Measuring fails open: with every observer throwing, both ends see the same bytes as without a sidecar. */
+/** Measuring fails open: with full tables, and with every observer throwing, both ends see the same bytes as without a sidecar. */
 import { afterAll, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
@@ -6,6 +6,7 @@ import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exc
 import { deferTo } from '../../support/deferred.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { Comparison } from '../wire/comparison.ts';
+import { answeringWith, asking, request, responseWith } from '../wire/compose.ts';
 import { startFaultStand } from './fault-stand.ts';
 
 const LONG = { timeout: 60_000 };
@@ -39,11 +40,36 @@ const defer = deferTo(afterAll);
 const comparison = await Comparison.start();
 defer(() => comparison.close());
 
-const config = ({ upstream }: Config): Partial<Config> => ({
+/** With bounds so low that most of them are exceeded. */
+const config = (base: Config): Partial<Config> => ({
   forwarded: 'off',
-  upstream: { ...upstream, port: comparison.upstream.port },
+  upstream: { ...base.upstream, port: comparison.upstream.port },
+  applications: [''],
+  rest: {
+    ...{ prefix: '', defaultRules: false, deny: [] },
+    rules: [{ methods: ['GET', 'POST', 'PUT', 'DELETE'], path: 'calls/{number}', kind: 'rpc', name: 'C.{number}' }],
+  },
+  metrics: { ...base.metrics, maxNames: { rpc: 1, sba: 1, object: 1 }, maxNamesPerSession: 1 },
+  sessions: { ...base.sessions, max: 1 },
+  jvm: { ...base.jvm, source: 'hsperfdata', pid: 4_000_000, intervalMs: 10 },
 });
 const harness = await startFaultStand({ config }, defer);
+
+it('the sidecar passes everything on unchanged when every table is full and the JVM cannot be read', LONG, async () => {
+  for (const user of ['one', 'two']) {
+    const authorization = `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
+    const [name, sidecarOnly] = [user, 'only the sidecar has tables'];
+    const upstream = answeringWith(() => responseWith('fine', '200 OK'));
+    const client = asking(request(`GET /calls/${user}`, authorization));
+    await comparison.play({ name, sidecarOnly, upstream, client }, harness.port, 'fields');
+  }
+  await comparison.playAll(quick, harness.port, 'bytes');
+  const samples = await harness.samples();
+  expect(samples.get('d2_sidecar_names_folded_total{application="",kind="rpc"}')).toBeGreaterThan(0);
+  expect(samples.get('d2_sidecar_sessions_untracked_total')).toBeGreaterThan(0);
+  expect(samples.get('d2_sidecar_jvm_read_failures_total')).toBeGreaterThan(0);
+  expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
+});
 
 it('the sidecar passes everything on unchanged when all measuring throws, and logs that once', LONG, async () => {
   breakAll(harness.sidecar.recorder);

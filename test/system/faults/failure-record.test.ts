@@ -38,3 +38,11 @@ it('docs/errors.md says for each failure what the client sees', () => {
     expect(faults).toContain(`${failure.status} \`${error}\``);
   }
 });
+
+it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EAI_MEMORY'])(
+  'a connection that cannot be opened for %s is blamed on the sidecar',
+  (code) => {
+    const failure = classifyUpstreamFailure(Object.assign(new Error(), { code }), 'connect');
+    expect([failure.code, failure.status]).toEqual(['D2S_ERR_UPSTREAM_RESOURCES', 503]);
+  },
+);

@@ -84,3 +84,17 @@ describe('a connection with an accepted request in progress', () => {
     expect([hits.countOf('monitor.maxConnections'), hits.countOf('monitor.maxConnectionsPerAddress')]).toEqual([0, 1]);
   });
 });
+
+it('an idle connection with an accepted request is closed after those without one, the longest idle one first', async () => {
+  const stand = await startStand(3);
+  const [first, second] = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.3', 1)];
+  await stand.answer(1);
+  await stand.answer(0);
+  const fresh = await stand.connect('127.0.0.4');
+  await stand.connect('127.0.0.5', 1);
+  await closed(fresh);
+  expect([first.closed, second.closed]).toEqual([false, false]);
+  await stand.connect('127.0.0.6', 1);
+  await closed(second);
+  expect(first.closed).toBe(false);
+});

@@ -38,14 +38,6 @@ it.each([
   expect(found.filter(({ said }) => said !== wanted)).toEqual([]);
 });
 
-it('the documents name the oldest Kubernetes that the chart allows', () => {
-  const [, oldest = ''] =
-    /^kubeVersion: ">=(\d+\.\d+)\.0-0"$/m.exec(readProject('config/kubernetes/chart/Chart.yaml')) ?? [];
-  // A single setting may need a newer version.
-  const found = find(/\bKubernetes (\d\.\d+) (?:or|and) later/g).map(({ said }) => Number(said.slice(2)));
-  expect(Math.min(...found)).toBe(Number(oldest.slice(2)));
-});
-
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1e3, min: 6e4, m: 6e4, KiB: 1024, MiB: 1024 ** 2, '': 1 };
 
 /** `64 KiB` is 65536, as `65536` is; `5 min` is as much as `5m`. */

@@ -73,6 +73,16 @@ it('resets none that is younger than the minimum age', () => {
   expect(resets(connections)).toBe(0);
 });
 
+it('lowers the minimum age as the excess grows', () => {
+  // At 2.5 times the bound half of the 5 s are left.
+  const old = stall(12);
+  clock.advanceMs(2_600);
+  stall(12);
+  expect(resets(old)).toBe(0);
+  stall(2);
+  expect(resets(old)).toBeGreaterThan(0);
+});
+
 it('never holds more than four times the share', () => {
   stall(200);
   expect(budget.used.stalled).toBeLessThanOrEqual(400);

@@ -121,12 +121,6 @@ it('the survivor space is the one in use', () => {
   expect([pools.get('Survivor Space')?.used, heap.used]).toEqual([4096, 2527496 + 4096 + 16006904]);
 });
 
-it('the survivor space is unknown when both seem to be in use', () => {
-  const { pools, heap } = read(withNumber(withOne, 'sun.gc.generation.0.space.1.used', 4096n));
-  expect(pools.get('Survivor Space')).toEqual({});
-  expect([heap.used, heap.max]).toEqual([undefined, 194641920]);
-});
-
 it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
   const bytes = withNumber(sampleBytes('jdk25-serial'), 'sun.gc.collector.0.invocations', 0n);
   const { heap, pools } = read(withNumber(bytes, 'sun.gc.collector.1.invocations', 0n));
@@ -134,37 +128,9 @@ it('shows no used memory of JDK 25 before the first collection, since nothing is
   expect(pools.get('Tenured Gen')).toEqual({ init: 33554432, committed: 33554432, max: 134217728 });
 });
 
-const MIB = 1_048_576n;
-const sample = sampleBytes('jdk17-z');
-const beans = beansOf('jdk17-z');
-const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
-const withSmallest = (bytes: Buffer, size: bigint) => withNumber(bytes, `${OLD}.initCapacity`, size);
-
-it('ZGC without generations does not report the minimum size as committed before the first cycle, but both for a heap of fixed size', () => {
-  const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
-  expect(heap).toEqual({ max: beans.heap.max });
-  expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
-  const max = BigInt(beans.heap.max);
-  const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
-  expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
-});
-
-it('gives the pool of Shenandoah only for JDKs that have no generational mode', () => {
-  expect(read(sampleBytes('jdk17-shenandoah')).pools.has('Shenandoah')).toBe(true);
-  // Those of JDK 25: the samples above. A release that the file does not say may have that mode, too.
-  const counters = { ...countersOf(sampleBytes('jdk17-shenandoah')), jdkMajor: undefined };
-  expect(computeReading(counters).reading.pools.has('Shenandoah')).toBe(false);
-});
-
 it('of numbers that contradict each other none is given', () => {
   const inUse = readWith('jdk17-serial', `${OLD}.used`, 33_554_433n);
   expect(inUse.pools.get('Tenured Gen')).toEqual({ init: 33554432, max: 134217728 });
   const committed = readWith('jdk17-serial', `${OLD}.capacity`, 134_217_729n);
   expect(committed.pools.get('Tenured Gen')).toEqual({ init: 33554432, used: 16006904 });
-});
-
-it('ticks are divided exactly, also beyond 2^53', () => {
-  const ticks = 2n ** 62n + 999_999n;
-  const { collectors } = readWith('jdk17-g1', 'sun.gc.collector.0.time', ticks);
-  expect(collectors.get('G1 Young Generation')?.timeMs).toBe(Number(ticks / 1_000_000n));
 });

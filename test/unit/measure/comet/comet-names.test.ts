@@ -47,6 +47,12 @@ for (const [transport, handshake] of TRANSPORTS) {
       expect(shownOf(traffic)).toEqual([userName, verified]);
     });
 
+    it('is proven by a credential that was proven before', () => {
+      traffic.send({ line: RPC, user: 'anna' });
+      handshake(traffic, { user: 'anna', cookie: 'one' });
+      expect(traffic.users()).toEqual(['anna 1', 'anna 0']);
+    });
+
     it('is proven by a credential that is proven afterwards, and by that one only', () => {
       handshake(traffic, { user: 'anna', password: 'wrong', cookie: 'one' });
       traffic.send({ line: RPC, user: 'anna' });

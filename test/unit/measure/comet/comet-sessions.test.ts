@@ -1,4 +1,5 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { CANCELLED } from '../../../../src/proxy/exchange/exchange.ts';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../support/measure/comet/comet-traffic.ts';
 import { LOGOUT } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
@@ -162,6 +163,26 @@ it.each(['known', 'there before'])('the first client of a request, %s, brings no
   expect(traffic.numbers.counts.adopted).toBe(which === 'known' ? 0 : 1);
 });
 
+it.each([{ cookie: 'one' }, {}])('many clients of one login cost one walk over them for each sweep: %j', (sender) => {
+  const CLIENTS = 2_000;
+  const walks = vi.spyOn(Set.prototype, Symbol.iterator);
+  const count = () => walks.mock.contexts.filter((set) => (set as Set<unknown>).size > CLIENTS / 4).length;
+  const each = Array.from({ length: CLIENTS }, (_, n) => `c${n}`);
+  const held = each.map((clientId) => {
+    traffic.handshake(clientId, sender);
+    return traffic.hold(clientId, sender);
+  });
+  traffic.sweepAfter(1);
+  for (const exchange of held) traffic.endPost(exchange, { ending: CANCELLED });
+  traffic.sweepAfter(1);
+  expect(count()).toBeLessThanOrEqual(2);
+  traffic.sweepAfter(GONE_MS);
+  expect(count()).toBeLessThanOrEqual(3);
+  walks.mockRestore();
+  expect(traffic.gauges()).toEqual(NOTHING);
+  expect(traffic.sessions()).toEqual([]);
+});
+
 it('more clients than there may be are counted, and their monitorings are not', () => {
   traffic = new CometTraffic({ sessions: { ...testSessions, max: 1 } });
   for (let i = 0; i < 6; i += 1) {
@@ -170,4 +191,22 @@ it('more clients than there may be are counted, and their monitorings are not', 
   }
   expect(traffic.gauges()).toMatchObject({ active: 1, monitored: 1, subscriptions: 4 });
   expect(traffic.numbers.untracked.clients).toBeGreaterThan(0);
+});
+
+it('a session ends at once with /meta/disconnect where no cookie ties it to more', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  traffic.disconnect('a');
+  expect(traffic.gauges()).toEqual(NOTHING);
+});
+
+it('a session does not end when its client comes back over another WebSocket', () => {
+  const first = traffic.webSocket();
+  first.handshake('a');
+  first.close();
+  traffic.clock.advanceMs(GONE_MS - 1);
+  const second = traffic.webSocket();
+  second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
+  traffic.sweepAfter(GONE_MS * 2);
+  expect(traffic.sessions()).toHaveLength(1);
 });

@@ -65,3 +65,15 @@ it('HEAD counts as GET, but brings no value: a download is a call, a logout ends
   traffic.send({ line: LOGOUT.replace('GET', 'HEAD'), user: 'anna' });
   expect(traffic.sessions()).toEqual([]);
 });
+
+it('applications are counted apart', () => {
+  traffic = new Traffic({ applications: ['smartWeb', 'plant', ''] });
+  for (const application of ['', '/plant', '/plant']) {
+    traffic.send({ line: `GET ${application}/api/rest/v0/d2/object/M.A`, user: 'anna' });
+  }
+  const values = (name: string): number | undefined =>
+    traffic.application(name).statistics.object.metrics().meters.get('object.newValues')?.count;
+  expect([values('smartWeb'), values('plant'), values('')]).toEqual([0, 2, 1]);
+  const requests = ['smartWeb', 'plant', ''].map((name) => traffic.sessions(name).map((session) => session.requests));
+  expect(requests).toEqual([[], [2], [1]]);
+});
