@@ -25,7 +25,7 @@ say() { echo "ok: $*"; }
 is() { [[ $2 == "$3" ]] || { echo "$1: got '$2', expected '$3'" >&2; exit 1; }; }
 until_line() { # FILE PATTERN
   for _ in $(seq 300); do
-    grep -q -- "$2" "$1" && return
+    grep -qs -- "$2" "$1" && return
     sleep 0.1
   done
   echo "no line '$2' in $1:" >&2
