@@ -37,7 +37,7 @@ function summarise({ channels, skipped, ...numbers }: Findings, elapsedS: number
     lines.push('No channel was used. Clients have to connect through the sidecar (--listen), to an application of its');
     lines.push('configuration, on the path comet.path.');
   }
-  for (const [bound, count] of skipped) lines.push(`A bound was hit: ${count} ${SKIPPED_WORDS[bound]}.`);
+  for (const [bound, count] of skipped) lines.push(`A bound was hit by ${SKIPPED_WORDS[bound]}: ${count}.`);
   if (failures > 0) lines.push(`${failures} messages could not be read because of a bug in the sidecar.`);
   return lines;
 }

@@ -36,6 +36,7 @@ export class Tally {
     this.count += 1;
     if (data === undefined) return;
     let parts = 0;
+    let isWhole = true;
     const take = () => bounds.take('fields', MAX_FIELDS);
     const visit = (value: unknown, node: NameNode<Field>, depth: number): void => {
       parts += 1;
@@ -44,11 +45,11 @@ export class Tally {
       node.value.types.add(typeOf(value));
       if (typeof value !== 'object' || value === null) return;
       const isList = Array.isArray(value);
-      if (isList && value.length > MAX_ITEMS) bounds.skip('parts');
+      if (isList && value.length > MAX_ITEMS) isWhole = false;
       const inner = (isList ? value.slice(0, MAX_ITEMS) : value) as Readonly<Record<string, unknown>>;
       for (const key in inner) {
         if (depth >= MAX_DEPTH || parts >= MAX_PARTS) {
-          bounds.skip('parts');
+          isWhole = false;
           return;
         }
         const isName = !isList && looksLikeField(key);
@@ -57,6 +58,7 @@ export class Tally {
       }
     };
     visit(data, this.root, 0);
+    if (!isWhole) bounds.skip('parts');
   }
 
   /** The fields in document order. Data that is always an object is not a field itself. */
