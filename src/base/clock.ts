@@ -2,6 +2,8 @@
  * The clock that every part of this program gets, so that tests can control time. Durations are always differences of
  * `nowNs`. `epochMs` is for display only, and may jump.
  */
+import { performance } from 'node:perf_hooks';
+
 export interface Clock {
   /** Monotonic nanoseconds from an arbitrary start, as a double (exact for 104 days, within 4 ns for a year). */
   nowNs(): number;

@@ -52,7 +52,7 @@ export class CallTotals {
 
   ended(kind: CallKind, outcome: SlowOutcome, { durationNs, clientWaitNs, firstByteNs, beganNs }: CallTimes): void {
     const { counts } = this;
-    // V8 looks a name that changes up in a table.
+    // Nearly all are ok, and a property by its own name costs V8 less than one by a name that varies.
     if (outcome === 'ok') counts.ok += 1;
     else counts[COUNTERS[outcome]] += 1;
     counts.durationS += durationNs / NS_PER_S;

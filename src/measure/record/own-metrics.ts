@@ -30,6 +30,7 @@ export class OwnMetrics {
 
   /** `status`: of the final response, 101 for an accepted upgrade, 0 without a response. */
   exchangeEnded(ending: EndingKind, status: number): void {
+    // As in `CallTotals`.
     if (ending === 'completed') this.exchanges.completed += 1;
     else this.exchanges[ending] += 1;
     if (status === 101) this.counts.upgrades += 1;

@@ -52,7 +52,7 @@ export const MAX_USER_NAME_CHARS = 256;
 
 export class Credentials {
   // Hashed before the value, in one pass. An HMAC costs three times as much and only protects hashes that others see.
-  #secret = randomBytes(SECRET_BYTES).toString('base64');
+  #secret = randomBytes(SECRET_BYTES).toString('base64url');
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
@@ -66,7 +66,7 @@ export class Credentials {
     this.#hashApiKeys();
   }
 
-  /** The key of all hashes, 16 bytes in base64. For the state file only. */
+  /** The key of all hashes, 16 bytes in base64url. For the state file only. */
   get secret(): string {
     return this.#secret;
   }
@@ -203,7 +203,7 @@ export class Credentials {
    */
   #hash(kind: HashKind, value: string): string {
     const text = `${this.#secret}${kind}:${value}`;
-    // Node is quicker with its default, hexadecimal digits, than with a named one.
+    // Hexadecimal is Node's default: naming it would take longer.
     return kind === 'basic' || kind === 'claim-token' ? hash('sha256', text) : hash('sha256', text, 'base64');
   }
 }

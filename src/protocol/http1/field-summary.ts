@@ -220,8 +220,8 @@ function noteField(
 }
 
 /**
- * A host and its port, or nothing (RFC 3986 §3.2). Whether there is such a host, the server knows. What follows the
- * value ends each loop.
+ * A host and its port, or nothing (RFC 3986 §3.2). Whether there is such a host, the server knows. The loops end with
+ * the value at the latest: a blank or CR follows it.
  */
 function isAuthority(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start;

@@ -17,7 +17,7 @@ const OLD_VERSION = ' HTTP/1.0\r\n';
 const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
 const SLASH = 0x2f;
 const ASTERISK = 0x2a;
-/** As `isHostValid`, but not empty. */
+/** As `FieldSummary.isHostValid`, but not empty. */
 const AUTHORITY = String.raw`(?:\[[\w.:~!$&'()*+,;=%-]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d*)?`;
 const ABSOLUTE_FORM = new RegExp(`^[a-z][a-z0-9+.-]*://(?:[^/?@]*@)?(${AUTHORITY})(?=[/?]|$)`, 'i');
 
@@ -129,7 +129,7 @@ export function parseRequestHead(
   return new Http1RequestHead(text, { method, target, framing, isHttp10 }, fields, lineStarts);
 }
 
-/** The usual ones as constants: a lookup would hash the text of each request. */
+/** GET and POST as constants, which are compared and looked up faster than a part of the head. */
 function methodOf(text: string): string | undefined {
   if (text.startsWith('GET ')) return 'GET';
   if (text.startsWith('POST ')) return 'POST';

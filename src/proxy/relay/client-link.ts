@@ -67,7 +67,7 @@ export class ClientLink implements ReadListener, Watched {
     this.#services = services;
     this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
-    // Adds the property that a later timeout needs: see `keepAlive`.
+    // The property of a timeout exists from the start, so that all clients' sockets have one shape: see `keepAlive`.
     socket.setTimeout(0);
     if (reads === undefined) socket.on('data', this.#onBytes);
     else reads.listener = this;

@@ -53,7 +53,8 @@ const KEEP_ALIVE_DELAY_S = 60;
 /**
  * TCP keep-alive detects dead peers of held long polls. Only for connections that have lived for some seconds: four
  * system calls would be a tenth of what a connection for one request costs. `socket.setKeepAlive` of Node 26 would add
- * properties to the socket, and V8 takes longer to read and write sockets that have more than four shapes.
+ * properties to the socket. Once sockets have more than four sets of properties ("shapes"), V8 looks each property up in
+ * a table, which costs 2 % of a small call. The socket must be connected.
  */
 export function keepAlive(socket: Socket): void {
   const { _handle: handle } = socket as unknown as { _handle?: { setKeepAlive?: typeof socket.setKeepAlive } | null };

@@ -80,9 +80,13 @@ export class UpstreamLink {
 
   check(): void {
     if (this.#connection === undefined) return;
-    if (!this.#connection.isKeptAlive) keepAlive(this.#connection.upstream.socket);
-    this.#connection.isKeptAlive = true;
-    this.#connection.writer.queued.check();
+    const { upstream, writer, isKeptAlive } = this.#connection;
+    // A connect may go on to another address, with another handle.
+    if (!isKeptAlive && !upstream.socket.connecting) {
+      keepAlive(upstream.socket);
+      this.#connection.isKeptAlive = true;
+    }
+    writer.queued.check();
   }
 
   pause(): void {
