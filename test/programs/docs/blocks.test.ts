@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { knownNamesAt } from '../../../src/config/schema-walk.ts';
@@ -144,13 +144,13 @@ function faultOfPicture(text: string): Fault {
   return command === undefined ? undefined : `${command}: a command; such a block is marked sh`;
 }
 
-describe('the blocks in the documents', () => {
-  const fences = listDocuments().flatMap((document) => document.fences);
+const fences = listDocuments().flatMap((document) => document.fences);
 
-  it('are accepted by the programs that they are meant for', { timeout: SLOW_MS }, async () => {
-    const faults: string[] = [];
-    for (const fence of fences) faults.push(...(await faultsOf(fence)));
-    expect(faults).toEqual([]);
-    expect(fences.filter(({ language }) => language === 'yaml').length).toBeGreaterThan(12);
-  });
+it('the blocks in the documents are accepted by the programs that they are meant for', {
+  timeout: SLOW_MS,
+}, async () => {
+  const faults: string[] = [];
+  for (const fence of fences) faults.push(...(await faultsOf(fence)));
+  expect(faults).toEqual([]);
+  expect(fences.filter(({ language }) => language === 'yaml').length).toBeGreaterThan(12);
 });

@@ -62,17 +62,15 @@ describe('parseJolokia', () => {
   });
 });
 
-describe('JOLOKIA', () => {
-  it('asks with POSTs of fixed reads, without an Origin, below the path of the configuration', async () => {
-    const server = await startScripted((_, response) => response.end(RECORDED));
-    onTestFinished(() => server.close());
-    const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new ManualClock() });
-    expect((await source.read(soon())).classes.loaded).toBe(1904);
-    const [seen] = server.requests;
-    expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 2]);
-    expect(JSON.parse(seen?.body ?? '')).toEqual(JSON.parse(fixture('bulk-request.json')));
-    expect([seen?.headers.origin, seen?.headers['content-type']]).toEqual([undefined, 'application/json']);
-  });
+it('JOLOKIA asks with POSTs of fixed reads, without an Origin, below the path of the configuration', async () => {
+  const server = await startScripted((_, response) => response.end(RECORDED));
+  onTestFinished(() => server.close());
+  const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new ManualClock() });
+  expect((await source.read(soon())).classes.loaded).toBe(1904);
+  const [seen] = server.requests;
+  expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 2]);
+  expect(JSON.parse(seen?.body ?? '')).toEqual(JSON.parse(fixture('bulk-request.json')));
+  expect([seen?.headers.origin, seen?.headers['content-type']]).toEqual([undefined, 'application/json']);
 });
 
 describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JVM with %s', (collector) => {

@@ -139,21 +139,19 @@ describe('a file of lines', () => {
   });
 });
 
-describe('a file that has become too large', () => {
-  it('is rotated each time, and only the configured number is kept', async () => {
-    const { file, counts, write, written } = create({ maxBytes: 100, keep: 2 });
-    for (let first = 0; first < 100; first += 20) {
-      write(first, 20);
-      await written(first + 20);
-    }
-    await file.close(5_000);
-    // 10 lines of 2 bytes and then 3 each: the size is looked at before each batch.
-    const kept = ['access.log.2', 'access.log.1', 'access.log'].flatMap((name) => numbersIn(name));
-    expect(kept).toEqual(upTo(100).slice(-kept.length));
-    expect(counts.rotations).toBeGreaterThanOrEqual(2);
-    expect(existsSync(at('access.log.3'))).toBe(false);
-    expect(counts.lost).toBe(0);
-  });
+it('a file that has become too large is rotated each time, and only the configured number is kept', async () => {
+  const { file, counts, write, written } = create({ maxBytes: 100, keep: 2 });
+  for (let first = 0; first < 100; first += 20) {
+    write(first, 20);
+    await written(first + 20);
+  }
+  await file.close(5_000);
+  // 10 lines of 2 bytes and then 3 each: the size is looked at before each batch.
+  const kept = ['access.log.2', 'access.log.1', 'access.log'].flatMap((name) => numbersIn(name));
+  expect(kept).toEqual(upTo(100).slice(-kept.length));
+  expect(counts.rotations).toBeGreaterThanOrEqual(2);
+  expect(existsSync(at('access.log.3'))).toBe(false);
+  expect(counts.lost).toBe(0);
 });
 
 describe('a file that cannot be written', () => {

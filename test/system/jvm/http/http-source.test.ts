@@ -124,13 +124,14 @@ it('a request goes only to the configured address, with Basic and without an Ori
   expect(headers).not.toHaveProperty('origin');
 });
 
-describe('a server that compresses although identity was asked for', () => {
-  it.each([
-    ['br', brotliCompressSync],
-    ['identity, deflate', deflateSync],
-    // It is not decoded: broken bytes are refused for the same reason.
-    ['br', Buffer.from],
-  ] as const)('in %s is refused without decoding', async (coding, encode) => {
+it.each([
+  ['br', brotliCompressSync],
+  ['identity, deflate', deflateSync],
+  // It is not decoded: broken bytes are refused for the same reason.
+  ['br', Buffer.from],
+] as const)(
+  'an answer that is compressed in %s although identity was asked for is refused without decoding',
+  async (coding, encode) => {
     await start((_, response) => response.setHeader('content-encoding', coding).end(encode(STATUS)));
     expect(await tellOf(sourceOf(TOMCAT_STATUS))).toBe(
       `D2S_ERR_JVM_FORMAT ${server.origin}/manager/status answered with a Content-Encoding, where identity was asked for. ` +
@@ -138,8 +139,8 @@ describe('a server that compresses although identity was asked for', () => {
     );
     expect(server.requests[0]?.headers['accept-encoding']).toBe('identity');
     await areAllClosed();
-  });
-});
+  },
+);
 
 const THREAD_POOL = [
   'OK - Number of results: 1\r\n\r',
