@@ -8,6 +8,7 @@ import { AddedTime } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import type { RelayServices } from '../../../../src/proxy/relay/client-link.ts';
 import { ClientLink } from '../../../../src/proxy/relay/client-link.ts';
 import { SilenceWatch } from '../../../../src/proxy/relay/silence-watch.ts';
+import { UpstreamLink } from '../../../../src/proxy/relay/upstream-link.ts';
 import { WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 
 /** A socket's timer as Node keeps it: each read and write sets it anew. */
@@ -21,7 +22,12 @@ class FakeSocket extends EventEmitter {
     this.timersSet.push(timeoutMs);
   }
 
-  setKeepAlive(): void {}
+  connecting = true;
+  keptAlive = 0;
+
+  setKeepAlive(): void {
+    this.keptAlive += 1;
+  }
 
   write(): boolean {
     return true;
@@ -32,7 +38,8 @@ const clock: Clock = { nowNs: () => Date.now() * NS_PER_MS, epochMs: () => Date.
 
 function setUp(idleTimeoutMs: number) {
   const options = { idleTimeoutMs, halfClosedTimeoutMs: 70_000 };
-  const reporter = { added: { response: new AddedTime(clock, () => undefined) } };
+  const added = new AddedTime(clock, () => undefined);
+  const reporter = { added: { request: added, response: added } };
   const stalled = new StalledWrites(new MemoryBudget(), clock);
   const parts = { options, reporter, stalled, writes: new WriteBatch(), silence: new SilenceWatch() };
   const services = parts as unknown as RelayServices;
@@ -48,7 +55,7 @@ function setUp(idleTimeoutMs: number) {
     const link = new ClientLink(socket as unknown as Socket, undefined, listener as never, services);
     return { socket, link };
   };
-  return { connect, options };
+  return { connect, options, services };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -113,4 +120,17 @@ it.each(['closed', 'given away'])('a connection that was %s is not looked at', (
   vi.advanceTimersByTime(60_000);
   expect(socket.timersSet).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('TCP keep-alive of the upstream is set once, and only when it is connected: a connect may change its handle', () => {
+  const { services } = setUp(60_000);
+  const socket = new FakeSocket();
+  const upstream = { connect: () => ({ socket }) };
+  const link = new UpstreamLink({ ...services, upstream } as never, {} as never, {} as never, {} as never);
+  link.send('x');
+  link.check();
+  expect(socket.keptAlive).toBe(0);
+  socket.connecting = false;
+  for (let i = 0; i < 2; i += 1) link.check();
+  expect(socket.keptAlive).toBe(1);
 });
