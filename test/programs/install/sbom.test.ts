@@ -26,47 +26,45 @@ const run = (cwd: string, ...args: readonly string[]) =>
 const folder = temporaryFolder(deferTo(afterAll));
 const readJson = <Shape>(file: string) => JSON.parse(readFileSync(file, 'utf8')) as Shape;
 
-describe('the SBOM of this project', () => {
-  const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
-  const { version, dependencies } = JSON.parse(read('package.json'));
-  const { packages } = JSON.parse(read('package-lock.json'));
-  /** By name and version, as the SBOM names them. */
-  const locked = new Map(
-    Object.entries<Record<string, unknown>>(packages).map(([place, entry]) => {
-      const name = place.replace(/^.*node_modules\//, '');
-      return [`${name}@${entry.version}`, { ...entry, name } as Record<string, unknown>];
-    }),
-  );
-  let sbom: Sbom;
-  beforeAll(() => {
-    expect(run(ROOT, path.join(folder, 'made/here'))).toMatchObject({ status: 0, stderr: '' });
-    sbom = readJson<Sbom>(path.join(folder, 'made/here/sbom.cdx.json'));
-  });
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
+const { version, dependencies } = JSON.parse(read('package.json'));
+const { packages } = JSON.parse(read('package-lock.json'));
+/** By name and version, as the SBOM names them. */
+const locked = new Map(
+  Object.entries<Record<string, unknown>>(packages).map(([place, entry]) => {
+    const name = place.replace(/^.*node_modules\//, '');
+    return [`${name}@${entry.version}`, { ...entry, name } as Record<string, unknown>];
+  }),
+);
+let sbom: Sbom;
+beforeAll(() => {
+  expect(run(ROOT, path.join(folder, 'made/here'))).toMatchObject({ status: 0, stderr: '' });
+  sbom = readJson<Sbom>(path.join(folder, 'made/here/sbom.cdx.json'));
+});
 
-  it('is CycloneDX, with version, hash, licence and its text of each package, as package-lock.json has them', () => {
-    const licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
-    expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
-    expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
-    for (const component of sbom.components) {
-      const wanted = locked.get(component['bom-ref']) ?? {};
-      const { purl, hashes, licenses } = component;
-      expect({
-        ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
-        integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
-        license: licenses.map(({ license: one, expression }) => one?.id ?? expression),
-      }).toEqual({
-        ...{ name: wanted.name, version: wanted.version, purl: `pkg:npm/${wanted.name}@${wanted.version}` },
-        ...{ integrity: [wanted.integrity], license: [wanted.license] },
-      });
-      expect(licences).toContain(`\n${wanted.name} ${wanted.version}: ${wanted.license}\n`);
-      expect(licences).toContain(`\n${'='.repeat(80)}\n${wanted.name} ${wanted.version}\n\n`);
-    }
-    expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
-    expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
-    // As npm ls and npm audit with --omit=dev, except for the few lines that the bundler adds.
-    const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
-    expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
-  });
+it('the SBOM of this project is CycloneDX, with version, hash, licence and its text of each package, as package-lock.json has them', () => {
+  const licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
+  expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
+  expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
+  for (const component of sbom.components) {
+    const wanted = locked.get(component['bom-ref']) ?? {};
+    const { purl, hashes, licenses } = component;
+    expect({
+      ...{ name: component.name, version: component.version, purl: decodeURIComponent(purl) },
+      integrity: hashes.map(({ content }) => `sha512-${Buffer.from(content, 'hex').toString('base64')}`),
+      license: licenses.map(({ license: one, expression }) => one?.id ?? expression),
+    }).toEqual({
+      ...{ name: wanted.name, version: wanted.version, purl: `pkg:npm/${wanted.name}@${wanted.version}` },
+      ...{ integrity: [wanted.integrity], license: [wanted.license] },
+    });
+    expect(licences).toContain(`\n${wanted.name} ${wanted.version}: ${wanted.license}\n`);
+    expect(licences).toContain(`\n${'='.repeat(80)}\n${wanted.name} ${wanted.version}\n\n`);
+  }
+  expect(sbom.components.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+  expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
+  // As npm ls and npm audit with --omit=dev, except for the few lines that the bundler adds.
+  const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
+  expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
 });
 
 describe('the SBOM script, in a project with its own packages', () => {

@@ -114,13 +114,6 @@ it.each(SAMPLES)('%s: agrees with the MXBeans but for the known exceptions', (sa
   expect([...reading.pools.values()].filter(({ usedAfterGc }) => usedAfterGc !== undefined)).toEqual([]);
 });
 
-const withOne = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
-
-it('the survivor space is the one in use', () => {
-  const { pools, heap } = read(withOne);
-  expect([pools.get('Survivor Space')?.used, heap.used]).toEqual([4096, 2527496 + 4096 + 16006904]);
-});
-
 it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
   const bytes = withNumber(sampleBytes('jdk25-serial'), 'sun.gc.collector.0.invocations', 0n);
   const { heap, pools } = read(withNumber(bytes, 'sun.gc.collector.1.invocations', 0n));
