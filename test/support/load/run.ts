@@ -36,4 +36,6 @@ export async function runProgram<Options>({ name, usage, parse, run }: Program<O
   } finally {
     await clear();
   }
+  // Clients of a run that failed may still be calling.
+  process.exit();
 }
