@@ -1,5 +1,4 @@
 /** Exposition, dashboard and rules on a real Prometheus: every query returns data, every rule finds its series. Needs `prometheus`. */
-
 import { spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
 /** Applications of a real Tomcat that trust loopback: what others can reach, and the remedies of docs/tomcat.md. Needs `tomcat10`. */
-
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

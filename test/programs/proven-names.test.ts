@@ -1,5 +1,4 @@
 /** Another user's name beside an accepted login, on a real Tomcat, which then ignores the password. Needs Debian's `tomcat10`. */
-
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { deferTo } from '../support/deferred.ts';

@@ -1,5 +1,4 @@
 /** Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the client did not send. */
-
 import type { NetConnectOpts } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ambiguousMessages } from '../corpus/smuggling.ts';

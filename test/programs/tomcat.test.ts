@@ -1,5 +1,4 @@
 /** The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its durations what they experienced. */
-
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo } from '../support/deferred.ts';

@@ -1,5 +1,4 @@
 /** The suite of `data-path.cases.ts`: both ends see the same with the sidecar, also with TLS on both sides. */
-
 import { afterAll, describe, it } from 'vitest';
 import { deferTo } from '../support/deferred.ts';
 import { someOf } from '../support/effort.ts';

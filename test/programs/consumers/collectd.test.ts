@@ -1,5 +1,4 @@
 /** A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent. */
-
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,4 @@
 /** Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. */
-
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -2,7 +2,6 @@
  * A new operator installs the Debian package on a machine with a Tomcat and a Prometheus, follows the guides command by command
  * as written, and sees numbers in Prometheus. Each stage builds on the previous ones. D2S_LIST_COMMANDS=1 prints the result of each command.
  */
-
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,4 @@
 /** `scripts/container.mjs` builds the image and tries it, which CI does. */
-
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';

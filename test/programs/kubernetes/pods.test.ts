@@ -1,5 +1,4 @@
 /** Runs the commands, probes and hooks of the manifests, as the user and on the read-only tree that they specify. */
-
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,4 @@
 /** The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Needs Debian's `prometheus`. */
-
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

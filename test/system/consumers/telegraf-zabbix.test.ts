@@ -1,5 +1,4 @@
 /** The values that Telegraf and Zabbix read from a real sidecar, by the paths of the shipped configurations. */
-
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,5 +1,4 @@
 /** Every name in the documents exists: configuration keys, variables, flags, series, alerts, error codes. */
-
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,4 @@
 /** Upstreams that are not there yet, restart, answer late, or have no name for a while; and clients that leave meanwhile. */
-
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { Peer } from '../../support/wire/peer.ts';

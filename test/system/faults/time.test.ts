@@ -1,5 +1,4 @@
 /** The event loop is blocked, or the process stopped, for longer than a time limit that the other side has met; the wall clock steps. */
-
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

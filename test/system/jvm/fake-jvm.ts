@@ -1,5 +1,4 @@
 /** A JVM as /proc and its attach socket show it, without a JVM. */
-
 import { once } from 'node:events';
 import fs from 'node:fs';
 import promises, { type FileHandle } from 'node:fs/promises';

@@ -2,7 +2,6 @@
  * PEM files as Windows editors, pasted text and joins leave them. A file that is accepted serves its whole chain, and
  * openssl reads it, too; any other is refused with file and line.
  */
-
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
 /** Both ends of a run of a case: a client and an upstream that send exactly the bytes of their scripts. */
-
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { resetConnection } from '../../../src/tls/connection-end.ts';

@@ -1,5 +1,4 @@
 /** What /metrics says of what was counted. Names, types and labels: docs/prometheus.md is generated from them. */
-
 import { expect, it } from 'vitest';
 import { CometMetrics } from '../../../src/measure/comet/comet-metrics.ts';
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';

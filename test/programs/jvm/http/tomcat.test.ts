@@ -2,7 +2,6 @@
  * Both servlets of a real Tomcat's manager, against the MXBeans of the same JVM, read just before and just after; and `metrics/server`
  * beside that Tomcat of ten request threads. Needs Debian's `tomcat10-admin`.
  */
-
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';

@@ -1,5 +1,4 @@
 /** What the history reads, for tests to change at will; calls, values and sessions are counted by the real classes. */
-
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';
 import { createServerState } from '../../../../src/jvm/server-reading.ts';

@@ -1,5 +1,4 @@
 /** A sidecar without sockets, and the monitoring server's view of it: tests record on its statistics, and read them. */
-
 import { createLogger } from '../../../../src/base/logger.ts';
 import { createJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-source.ts';

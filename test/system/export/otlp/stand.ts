@@ -1,5 +1,4 @@
 /** The OTLP export of a plant of the monitor's tests, with short times and a readable log. */
-
 import type { Logger } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { Otlp, type OtlpParts } from '../../../../src/export/otlp/otlp.ts';

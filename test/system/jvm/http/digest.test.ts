@@ -1,5 +1,4 @@
 /** Digest: the examples of RFC 7616 §3.9.1, and a server that takes it by the letter. */
-
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/login.ts';

@@ -1,5 +1,4 @@
 /** What a source over HTTP does with servers that hang, lie, wander off, or refuse; and that it never tells its password. */
-
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';

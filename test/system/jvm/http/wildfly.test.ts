@@ -1,5 +1,4 @@
 /** WildFly's management API. The answer was written after its documented model: there is no WildFly to run these against. */
-
 import { readFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';

@@ -1,5 +1,4 @@
 /** Answers about tables that are full of the longest names end within `monitor.maxAnswerBytes`. */
-
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { createTable } from '../../../../src/base/metric-description.ts';
