@@ -226,6 +226,7 @@ export class Timer implements TimerReading {
     const at = this.#slices.findLastIndex((slice) => slice.beganNs <= beganNs);
     const present = this.#slices[at];
     if (present !== undefined && beganNs - present.beganNs < this.#windowNs / SLICES_PER_WINDOW) return present;
+    present?.buckets.settle();
     const slice = new Slice(beganNs);
     this.#slices = this.#slices.toSpliced(at + 1, 0, slice);
     return slice;

@@ -5,7 +5,6 @@
  * know sockets, sessions or metrics.
  */
 
-import QuickLRU from 'quick-lru';
 import { sanitizeText } from '../../base/shown-text.ts';
 import type { Config } from '../../config/config.ts';
 import { matchPattern } from '../../config/rules/pattern.ts';
@@ -34,10 +33,10 @@ export interface Call {
 
 export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
 
-/** Paths that a method's cache keeps for sure; it may hold twice as many. Above 10,000 objects and 4,000 RPCs only busy paths profit. */
-export const CACHED_PATHS = 8_192;
+/** Paths in the cache of a method. A full cache begins anew. */
+export const MAX_CACHED_PATHS = 16_384;
 
-/** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
+/** Longest cached path, in bytes (one latin1 character each). Together with `MAX_CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
 /** A longer name is cut: a running call would keep 64 KiB. Statistics count names of half this length as `(other)`. */
@@ -48,7 +47,7 @@ export class Classifier {
   readonly #prefix: readonly string[];
   /** Prefixes of all paths that can be calls, unless a path is irregular (`isIrregularPath`). */
   readonly #regularStarts: string[];
-  readonly #methods = new Map<string, { readonly rules: CompiledRestRule[]; readonly cache: QuickLRU<string, Call> }>();
+  readonly #methods = new Map<string, { readonly rules: CompiledRestRule[]; readonly cache: Map<string, Call> }>();
 
   constructor(config: ClassifierConfig) {
     this.#contexts = createContexts(config.applications);
@@ -76,7 +75,10 @@ export class Classifier {
     if (cached !== undefined) return cached;
     const call = this.#match(rules.rules, path);
     // Only calls are cached, so that a scan of other paths cannot evict them.
-    if (call !== undefined && isCacheable) rules.cache.set(detached(path), call);
+    if (call !== undefined && isCacheable) {
+      if (rules.cache.size === MAX_CACHED_PATHS) rules.cache.clear();
+      rules.cache.set(detached(path), call);
+    }
     return call;
   }
 
@@ -96,7 +98,7 @@ export class Classifier {
     // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET also matches HEAD.
     const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;
     for (const method of new Set(methods)) {
-      const known = this.#methods.get(method) ?? { rules: [], cache: new QuickLRU({ maxSize: CACHED_PATHS }) };
+      const known = this.#methods.get(method) ?? { rules: [] as CompiledRestRule[], cache: new Map<string, Call>() };
       this.#methods.set(method, known);
       known.rules.push(rule);
     }

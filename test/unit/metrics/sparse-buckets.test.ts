@@ -27,6 +27,23 @@ it('SparseBuckets is the same after it was saved and loaded, and counts on, but 
   expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
 });
 
+it('SparseBuckets counts as a Map does, however the buckets lie, also when it counts on after `settle`', () => {
+  const random = new Random(1);
+  for (const step of [1, 8, 128]) {
+    const counts = new SparseBuckets();
+    const expected = new Map<number, number>();
+    for (let i = 0; i < 3_000; i += 1) {
+      const [bucket, times] = [step * random.below(random.below(4_000 / step) + 1), 1 + random.below(3)];
+      counts.count(bucket, times);
+      expected.set(bucket, (expected.get(bucket) ?? 0) + times);
+      if (i % 700 === 0) counts.settle();
+      if (i % 500 !== 0) continue;
+      const sorted = [...expected].sort(([a], [b]) => a - b);
+      expect(listed(counts)).toEqual(sorted.map(([one, count]) => `${one}: ${count}`));
+    }
+  }
+});
+
 it.each([1, 2, 64, 65, 300, 3_300])('mergedBuckets finds each rank in %i buckets as a sorted list does', (range) => {
   const random = new Random(range);
   for (const lowest of [0, 63, 700]) {
