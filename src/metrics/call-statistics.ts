@@ -10,30 +10,40 @@ import type { Timer } from './timer.ts';
 /** The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. */
 class TimedCalls {
   readonly timer: Timer;
-  readonly errors: Meter;
+  readonly #clock: Clock;
+  /** Undefined until it is read or marked: most names never have an error. */
+  #errors: Meter | undefined;
   /** Undefined on the totals, which are the sum of all names, and without `createCounts`. */
   readonly counts: CallCounts | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
+    this.#clock = clock;
     this.timer = timer;
-    this.errors = new Meter(clock, timer.createdNs);
     this.counts = counts;
+  }
+
+  get errors(): Meter {
+    this.#errors ??= new Meter(this.#clock, this.timer.createdNs);
+    return this.#errors;
+  }
+
+  get errorCount(): number {
+    return this.#errors?.count ?? 0;
   }
 
   absorb(from: TimedCalls): void {
     this.timer.absorb(from.timer);
     if (from.counts !== undefined) this.counts?.absorb(from.counts);
-    this.errors.absorb(from.errors);
+    if (this.#errors !== undefined || from.errorCount > 0) this.errors.absorb(from.errors);
   }
 
   saveCounts() {
-    return { count: this.timer.count, errors: this.errors.count, outcomes: this.counts?.save() };
+    return { count: this.timer.count, errors: this.errorCount, outcomes: this.counts?.save() };
   }
 
   /** The fields to save, with counts that `saveCounts` returned earlier. */
   save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): SavedFields {
-    // Most names never have an error.
-    const errorRates = this.errors.count === 0 ? undefined : this.errors.save();
+    const errorRates = this.errorCount === 0 ? undefined : this.errors.save();
     return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates };
   }
 
@@ -41,7 +51,7 @@ class TimedCalls {
     this.timer.load(saved.record('timer'), saved.count('count'));
     this.counts?.load(saved.record('outcomes'));
     if (saved.has('errorRates')) this.errors.load(saved.record('errorRates'), saved.count('errors'));
-    else this.errors.restart(this.timer.createdNs);
+    else this.#errors?.restart(this.timer.createdNs);
   }
 }
 
@@ -176,7 +186,7 @@ export class CallStatistics extends NameTable<TimedCalls> {
   /** Answered calls and errors of one name. */
   countOf(name: string): { readonly count: number; readonly errors: number } {
     const calls = this.entries.get(name);
-    return { count: calls?.timer.count ?? 0, errors: calls?.errors.count ?? 0 };
+    return { count: calls?.timer.count ?? 0, errors: calls?.errorCount ?? 0 };
   }
 
   protected create(name: string, atNs: number = this.#clock.nowNs()): TimedCalls {
