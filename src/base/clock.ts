@@ -16,6 +16,9 @@ export const NS_PER_US = 1_000;
 export const NS_PER_MS = 1_000_000;
 export const NS_PER_S = 1_000_000_000;
 
+/** `epochMs` in ISO 8601, UTC, e.g. `2026-11-30T03:45:00.000Z`. */
+export const formatIso = (epochMs: number): string => new Date(epochMs).toISOString();
+
 export const systemClock: Clock = {
   // performance.now() costs 60 ns and allocates nothing; process.hrtime.bigint() allocates a BigInt each time.
   nowNs: () => performance.now() * NS_PER_MS,

@@ -125,7 +125,7 @@ export class MinuteCalls {
   errors = 0;
   late = 0;
   #maxNs = 0;
-  /** Undefined until the first duration: most names have no call in most minutes. */
+  /** Undefined without a duration in this minute and the one before, as for most names. */
   #buckets: SparseBuckets | undefined;
 
   /** Caps and ignores the same durations as `Timer.update`. */
@@ -162,12 +162,9 @@ export class MinuteCalls {
   /** As `read`, and begins the next minute. */
   take(): MinuteReading | undefined {
     const reading = this.read();
-    this.ok = 0;
-    this.clientErrors = 0;
-    this.errors = 0;
-    this.late = 0;
+    Object.assign(this, { ok: 0, clientErrors: 0, errors: 0, late: 0 });
     this.#maxNs = 0;
-    this.#buckets = undefined;
+    this.#buckets = reading === undefined ? undefined : new SparseBuckets(reading.buckets.length);
     return reading;
   }
 }

@@ -27,6 +27,15 @@ export class SparseBuckets {
   #elements: number[] = [];
   #used = -1;
 
+  /** `expected`: how many different buckets. A table that grows to 256 places in steps costs a third more. */
+  constructor(expected = 0) {
+    if (expected > 0) this.#makeRoom(expected);
+  }
+
+  get size(): number {
+    return this.#used < 0 ? this.#elements.length : this.#used;
+  }
+
   /** Adds to `bucket`, which is below 4095 (1 hour is bucket 3,286 of 128 per octave). */
   count(bucket: number, times = 1): void {
     if (this.#used < 0 || this.#used >= this.#elements.length * MAX_USED_SHARE) this.#makeRoom();
@@ -37,11 +46,11 @@ export class SparseBuckets {
     elements[at] = found === 0 ? times * ONE + bucket : found + times * ONE;
   }
 
-  #makeRoom(): void {
+  #makeRoom(least = this.size): void {
     const elements = this.#elements;
-    if (this.#used < 0) this.#used = elements.length;
+    this.#used = this.size;
     let room = LEAST_ROOM;
-    while (room * MAX_USED_SHARE <= this.#used) room *= 2;
+    while (room * MAX_USED_SHARE <= least) room *= 2;
     const table = new Array<number>(room).fill(0);
     for (const element of elements) {
       if (element !== 0) table[placeOf(bucketIn(element), table)] = element;

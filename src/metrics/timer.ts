@@ -227,7 +227,7 @@ export class Timer implements TimerReading {
     const present = this.#slices[at];
     if (present !== undefined && beganNs - present.beganNs < this.#windowNs / SLICES_PER_WINDOW) return present;
     present?.buckets.settle();
-    const slice = new Slice(beganNs);
+    const slice = new Slice(beganNs, new SparseBuckets(present?.buckets.size));
     this.#slices = this.#slices.toSpliced(at + 1, 0, slice);
     return slice;
   }

@@ -2,7 +2,7 @@
  * Sends a message when a verdict or a rule of `alerts.rules` begins and ends: by webhook, mail or both. docs/alerts.md
  * describes the messages. The folder is loaded only if a receiver is configured. It changes nothing in the traffic.
  */
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, formatIso } from '../../base/clock.ts';
 import { describeErrno } from '../../base/errors.ts';
 import { formatDuration } from '../../base/figures.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -137,7 +137,7 @@ export class Alerts {
     const message: AlertMessage = {
       ...{ id: randomId(), event: 'test', application, subject: 'sidecar', code: 'test', name: null },
       text: 'This is a test by d2-sidecar alerts test. Nothing is wrong.',
-      ...{ since: toIso(clock.epochMs()), until: null, url: config.pageUrl ?? this.#sources?.pageUrl() ?? '' },
+      ...{ since: formatIso(clock.epochMs()), until: null, url: config.pageUrl ?? this.#sources?.pageUrl() ?? '' },
     };
     return await Promise.all(
       this.outboxes.map(async ({ channel }) => {
@@ -171,11 +171,11 @@ export class Alerts {
   get state() {
     const { silence, isSilent } = this.episodes;
     return {
-      silence: isSilent && silence !== null ? { until: toIso(silence.untilEpochMs), text: silence.text } : null,
+      silence: isSilent && silence !== null ? { until: formatIso(silence.untilEpochMs), text: silence.text } : null,
       channels: this.outboxes.map(({ channel, waiting, failure }) => ({
         channel: channel.name,
         waiting: waiting.length,
-        failure: failure === undefined ? null : { reason: failure.reason, since: toIso(failure.sinceEpochMs) },
+        failure: failure === undefined ? null : { reason: failure.reason, since: formatIso(failure.sinceEpochMs) },
       })),
     };
   }
@@ -252,8 +252,4 @@ function selectFinding(application: string, verdict: Verdict): FoundNow | undefi
   const troubled = ALERT_SUBJECTS.find((one) => one === subject);
   if (troubled === undefined || code === 'draining') return undefined;
   return { application, subject: troubled, code, kind, name, text, sinceEpochMs };
-}
-
-function toIso(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

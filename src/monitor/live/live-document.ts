@@ -2,7 +2,7 @@
  * Renders `/live` in pieces: the top of the live page, and the last hour. docs/live-page.md describes the form. Times of
  * the axis are epoch seconds, durations seconds.
  */
-import { MS_PER_S } from '../../base/clock.ts';
+import { formatIso, MS_PER_S } from '../../base/clock.ts';
 import { createServerGauges } from '../../jvm/gauges.ts';
 import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
 import type { CallsPoint, HistoryPoint } from '../../measure/history/application-history.ts';
@@ -244,10 +244,6 @@ function countOf(recent: Recent, key: string): RecentCount {
 function selectOutside({ unclassified }: MonitoredLive, count: RecentCount, role: Role) {
   const { segments, other } = role === 'sessions' ? unclassified.readOutside() : { segments: null, other: null };
   return { ...count, segments: segments?.map(([segment, requests]) => ({ segment, requests })) ?? null, other };
-}
-
-function formatIso(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }
 
 const MAX_RUNNING = 200;

@@ -27,10 +27,10 @@ it('SparseBuckets is the same after it was saved and loaded, and counts on, but 
   expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
 });
 
-it('SparseBuckets counts as a Map does, however the buckets lie, also when it counts on after `settle`', () => {
+it('SparseBuckets counts as a Map does, however the buckets lie and how many it expects, also when it counts on after `settle`', () => {
   const random = new Random(1);
   for (const step of [1, 8, 128]) {
-    const counts = new SparseBuckets();
+    const counts = new SparseBuckets(random.below(300));
     const expected = new Map<number, number>();
     for (let i = 0; i < 3_000; i += 1) {
       const [bucket, times] = [step * random.below(random.below(4_000 / step) + 1), 1 + random.below(3)];
