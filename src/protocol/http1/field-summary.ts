@@ -108,8 +108,8 @@ export class FieldSummary {
 /**
  * Reads the field section in `bytes` from `start`, just past the start line's CRLF, to `end`, the end of the head.
  * Strict by RFC 9112 §5: no folding, no whitespace before a colon, no bare CR or LF, no control characters. It reads
- * bytes, since V8 checks a string's kind at each character. `lineStarts` gets the offsets of the lines, for
- * `HeadText`.
+ * bytes, since V8 checks a string's kind at each character. Its loops do not check `end`: a line that passes it is
+ * refused. `lineStarts` gets the offsets of the lines, for `HeadText`.
  */
 export function readFields(bytes: Uint8Array, start: number, end: number, lineStarts?: number[]): FieldSummary {
   const summary = new FieldSummary();
@@ -120,13 +120,13 @@ export function readFields(bytes: Uint8Array, start: number, end: number, lineSt
       return summary;
     }
     const nameStart = at;
-    while (at < end && TOKEN[bytes[at] as number] === 1) at += 1;
+    while (TOKEN[bytes[at] as number] === 1) at += 1;
     const nameEnd = at;
     if (nameEnd === nameStart || bytes[nameEnd] !== COLON) return summary;
     at += 1;
-    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
+    while (bytes[at] === SPACE || bytes[at] === TAB) at += 1;
     const valueStart = at;
-    while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;
+    while (FIELD_VALUE[bytes[at] as number] === 1) at += 1;
     if (at + 1 >= end || bytes[at] !== CR || bytes[at + 1] !== LF) return summary;
     lineStarts?.push(nameStart);
     let valueEnd = at;
@@ -244,7 +244,7 @@ const LONG_OPTION = 9;
 /** One pass without a string for each option: a list of 60 kB has 60,000. */
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
   for (let at = start; at < end; at += 1) {
-    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
+    while (bytes[at] === SPACE || bytes[at] === TAB) at += 1;
     const optionStart = at;
     let optionEnd = at;
     for (; at < end && bytes[at] !== COMMA; at += 1) {
