@@ -16,12 +16,15 @@ export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
 /** The options on the first line of the program. */
 export const NODE_ARGS: readonly string[] = ['--no-memory-reducer'];
 
-/** What the sidecar sets itself (src/main.ts). */
-const OWN_FLAG = '--no-allocation-site-pretenuring';
+/** What the sidecar sets itself (src/program.ts). */
+const OWN_FLAGS = [
+  '--no-allocation-site-pretenuring',
+  ...(process.version.startsWith('v20.') ? [] : ['--no-maglev-destroy-on-background']),
+];
 
 /** A program of programs/, listening on `port`. */
 export function nodeProgram(name: string, port: number, upstreamPort = 0): Command {
-  const args = [...NODE_ARGS, OWN_FLAG, path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
+  const args = [...NODE_ARGS, ...OWN_FLAGS, path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
   return { file: process.execPath, args, env: NODE_ENVIRONMENT };
 }
 
