@@ -5,7 +5,7 @@
 
 import { lstat, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
+import { type Clock, formatIso, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import { platform } from '../base/platform/platform.ts';
@@ -104,7 +104,7 @@ export class ThreadDiagnosis {
     const atEpochMs = clock.epochMs();
     const ofServer = serverId();
     const dump = cleanDump(await dumpThreads());
-    const time = new Date(atEpochMs).toISOString();
+    const time = formatIso(atEpochMs);
     const fileName = `threads-${time.replace(/[-:]|\.\d+/g, '')}.txt`;
     const why = `${time}: ${call.kind} ${call.name} has run for ${Math.round(call.seconds)} s`;
     const text = Buffer.from(`${why}\n\n${summariseThreads(dump)}\n${dump}`, 'utf8');

@@ -125,7 +125,7 @@ export class MinuteCalls {
   errors = 0;
   late = 0;
   #maxNs = 0;
-  /** Undefined without a duration in this minute and the one before, as for most names. */
+  /** Undefined until the first duration: most names have no call in most minutes. */
   #buckets: SparseBuckets | undefined;
 
   /** Caps and ignores the same durations as `Timer.update`. */
@@ -164,7 +164,7 @@ export class MinuteCalls {
     const reading = this.read();
     Object.assign(this, { ok: 0, clientErrors: 0, errors: 0, late: 0 });
     this.#maxNs = 0;
-    this.#buckets = reading === undefined ? undefined : new SparseBuckets(reading.buckets.length);
+    this.#buckets = undefined;
     return reading;
   }
 }

@@ -148,7 +148,7 @@ export class SessionStatistics {
   }
 
   get errorCount(): number {
-    return (this.#rpc?.total.errors.count ?? 0) + (this.#sba?.total.errors.count ?? 0);
+    return (this.#rpc?.total.errorCount ?? 0) + (this.#sba?.total.errorCount ?? 0);
   }
 
   /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */

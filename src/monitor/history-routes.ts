@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Archive } from '../archive/archive.ts';
 import type { NameChange } from '../archive/compare.ts';
 import { type HistoryRows, STEPS } from '../archive/queries.ts';
-import { MS_PER_S } from '../base/clock.ts';
+import { formatIso, MS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { Problem } from '../base/problem.ts';
 import { sanitizeText } from '../base/shown-text.ts';
@@ -40,7 +40,7 @@ export function addHistoryRoutes(
   };
   server.get(`${base}/history`, NUMBERS, async (request, reply) => {
     const { range, rows } = await read(request);
-    const head = { from: formatIso(range.from), to: formatIso(range.to), step: rows.step, columns: rows.columns };
+    const head = { from: formatTime(range.from), to: formatTime(range.to), step: rows.step, columns: rows.columns };
     const list = renderList(eachRow(rows), isPretty(request));
     return sendPieces(request, reply, jsonWithMember(head, 'rows', list), share);
   });
@@ -53,21 +53,21 @@ export function addHistoryRoutes(
     const { than = undefined } = request.query as Readonly<Record<string, unknown>>;
     const other = than === undefined ? 2 * range.from - range.to : parseTime('than', than, range.now);
     const found = await ask('compare', application, { ...range, than: other });
-    const head = { from: formatIso(found.from), to: formatIso(found.to), than: formatIso(found.than) };
+    const head = { from: formatTime(found.from), to: formatTime(found.to), than: formatTime(found.than) };
     return sendPieces(request, reply, renderNames(head, found.names, isPretty(request)), share);
   });
   server.get(`${base}/history/slower`, NUMBERS, async (request, reply) => {
     const now = live.clock.epochMs() / MS_PER_S;
     const { since } = request.query as Readonly<Record<string, unknown>>;
     const { from, to, periods, names } = await ask('findSlower', application, parseTime('since', since, now), now);
-    const head = { from: formatIso(from), to: formatIso(to), periods };
+    const head = { from: formatTime(from), to: formatTime(to), periods };
     return sendPieces(request, reply, renderNames(head, names, isPretty(request)), share);
   });
   server.get(`${base}/history/marks`, NUMBERS, async (request, reply) => {
     const { from, to } = parseQuery(request, live).range;
     const listed = (await ask('marks', from, to)).map(({ epochMs, endEpochMs, kind, text }) => ({
-      time: formatIso(epochMs / MS_PER_S),
-      until: endEpochMs === undefined ? null : formatIso(endEpochMs / MS_PER_S),
+      time: formatIso(epochMs),
+      until: endEpochMs === undefined ? null : formatIso(endEpochMs),
       ...{ kind, text },
     }));
     return sendPieces(request, reply, renderList(listed, isPretty(request)), share);
@@ -116,14 +116,14 @@ function parseTime(key: string, written: unknown, now: number): number {
   return epochMs / MS_PER_S;
 }
 
-function formatIso(seconds: number): string {
-  return new Date(seconds * MS_PER_S).toISOString();
+function formatTime(seconds: number): string {
+  return formatIso(seconds * MS_PER_S);
 }
 
 function* eachRow({ columns, values }: HistoryRows): Generator<(string | number | null)[]> {
   for (let at = 0; at < values.length; at += columns.length) {
     const [time = 0, ...numbers] = values.subarray(at, at + columns.length);
-    yield [formatIso(time), ...numbers.map((number) => (Number.isNaN(number) ? null : number))];
+    yield [formatTime(time), ...numbers.map((number) => (Number.isNaN(number) ? null : number))];
   }
 }
 

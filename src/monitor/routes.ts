@@ -6,7 +6,7 @@
  * the role `sessions`. Health and the page need no role. Everything else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, formatIso, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { sanitizeText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
@@ -178,7 +178,7 @@ function readServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
 }
 
 function createUnavailable(reason: string, sinceEpochMs: number): Problem {
-  return new Problem(503, reason, { members: { since: new Date(sinceEpochMs).toISOString() } });
+  return new Problem(503, reason, { members: { since: formatIso(sinceEpochMs) } });
 }
 
 function findScope({ statistics, sessions }: MonitoredApplication, { session: id }: Query): Scope {

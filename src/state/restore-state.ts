@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { type Clock, formatIso, NS_PER_MS } from '../base/clock.ts';
 import { describeErrno } from '../base/errors.ts';
 import { platform } from '../base/platform/platform.ts';
 import { randomId } from '../base/random-id.ts';
@@ -42,7 +42,7 @@ export async function restoreState<Made extends { readonly state: Savable }>(
   const loaded = await loadState(made.state, file, clock);
   if (loaded.kind === 'restored') {
     const { bytes, header } = loaded;
-    const savedAt = new Date(header.savedEpochMs).toISOString();
+    const savedAt = formatIso(header.savedEpochMs);
     const durationMs = Math.round((clock.nowNs() - beganNs) / NS_PER_MS);
     logger.info({ file, savedAt, bytes, writtenBy: header.sidecarVersion, durationMs }, 'state restored');
   } else if (loaded.kind !== 'absent') {

@@ -3,7 +3,7 @@
  * that flicker sends nothing. While messages are silenced, or there are too many, nothing is lost but what came and went
  * meanwhile: afterwards the last state is told.
  */
-import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { type Clock, formatIso, NS_PER_S } from '../../base/clock.ts';
 import { formatCount, formatSpan } from '../../base/figures.ts';
 import { randomId } from '../../base/random-id.ts';
 import type { SavedAlerts, SavedEpisode } from './alerts-file.ts';
@@ -157,8 +157,8 @@ export class Episodes {
     return {
       ...{ id, event, application, subject, code, name },
       text: shorten([...parts, ...this.#notes()].filter((part) => part !== '').join(' ')),
-      since: new Date(sinceEpochMs).toISOString(),
-      until: isEnd ? new Date(untilEpochMs).toISOString() : null,
+      since: formatIso(sinceEpochMs),
+      until: isEnd ? formatIso(untilEpochMs) : null,
       url: this.#texts.linkTo(finding),
     };
   }

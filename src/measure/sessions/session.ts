@@ -1,4 +1,4 @@
-import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, formatIso, NS_PER_MS } from '../../base/clock.ts';
 import { randomId } from '../../base/random-id.ts';
 import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
 import type { CountedCall, NameCounts, SessionStatistics } from '../../metrics/statistics.ts';
@@ -192,11 +192,11 @@ export class Session {
     const activeMs = Math.round(clock.epochMs() - (clock.nowNs() - this.#lastActivityNs) / NS_PER_MS);
     return {
       id: this.id,
-      createTime: new Date(this.#createdEpochMs).toISOString(),
+      createTime: formatIso(this.#createdEpochMs),
       /** Null when the traffic does not contain it. */
       userName: this.userName,
       connectionType: this.connectionType,
-      lastActivityTime: new Date(Math.max(this.#createdEpochMs, activeMs)).toISOString(),
+      lastActivityTime: formatIso(Math.max(this.#createdEpochMs, activeMs)),
       /** E.g. `10.0.0.7` or `2001:db8::7`: the client address of the request that began the session. */
       remoteAddress: this.#start.remoteAddress,
       /** Ended calls of any kind, including the one that began the session. */

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import v8 from 'node:v8';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, formatIso } from '../../base/clock.ts';
 import type { LogRing } from '../../base/logger.ts';
 import type { Sample, Table } from '../../base/metric-description.ts';
 import { platform } from '../../base/platform/platform.ts';
@@ -50,7 +50,7 @@ export async function createReport(sources: ReportSources, hasUsers: boolean): P
   const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
   const pieces = jsonObject([
     ['report', json(FORMAT)],
-    ['time', json(new Date(clock.epochMs()).toISOString())],
+    ['time', json(formatIso(clock.epochMs()))],
     ['hasUsers', json(hasUsers)],
     ['versions', json({ sidecar: sidecar.version, build: sidecar.build, ...process.versions })],
     ['system', json(system)],
@@ -104,7 +104,7 @@ function jvmPieces(
   { metrics }: Config,
 ): Pieces {
   const counts = { reads, failures, boundsHit: Object.fromEntries(boundsHit) };
-  const since = new Date(state.sinceEpochMs).toISOString();
+  const since = formatIso(state.sinceEpochMs);
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
   const { source, reading, ageMs, gauges } = state;
   const head = { ...counts, state: 'available', since, source, memory: reading.memory, ageMs };

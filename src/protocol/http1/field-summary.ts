@@ -244,7 +244,7 @@ const LONG_OPTION = 9;
 /** One pass without a string for each option: a list of 60 kB has 60,000. */
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
   for (let at = start; at < end; at += 1) {
-    while (bytes[at] === SPACE || bytes[at] === TAB) at += 1;
+    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
     const optionStart = at;
     let optionEnd = at;
     for (; at < end && bytes[at] !== COMMA; at += 1) {

@@ -1,6 +1,6 @@
 /** This folder connects to the application server: addresses, time limits and reachability. It must not know HTTP. */
 
-import { type Clock, NS_PER_S, PhaseTimer } from '../../base/clock.ts';
+import { type Clock, formatIso, NS_PER_S, PhaseTimer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
@@ -198,7 +198,7 @@ export class OutageRecord {
     this.#loggedNs = nowNs;
     const seconds = Math.round((nowNs - outage.sinceNs) / (NS_PER_S / 10)) / 10;
     const members = {
-      since: new Date(outage.sinceEpochMs).toISOString(),
+      since: formatIso(outage.sinceEpochMs),
       seconds,
       failed: this.#parts.readFailed() - outage.failedBefore,
       ...(this.#unlogged === 0 ? {} : { furtherOutages: this.#unlogged }),
