@@ -44,7 +44,7 @@ export class PhaseTimer {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 }

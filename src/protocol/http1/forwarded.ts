@@ -42,7 +42,7 @@ export function replacedFields(mode: ForwardedMode, certificates: CertificateMod
  */
 export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, head: ForwardedHead): string {
   const { certificateFields } = client;
-  const certificate = (certificateFields ?? []).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const certificate = certificateFields?.map(([name, value]) => `${name}: ${value}\r\n`).join('') ?? '';
   if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
   const { host, summary } = head;

@@ -213,6 +213,7 @@ export class ClientLink implements ReadListener, Watched {
 
   readonly #onBytes = (bytes: Buffer, buffer?: ReadBuffer): void => {
     this.#moves += 1;
+    // A destroyed stream still emits what it has buffered.
     if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(bytes, buffer);
   };
 
