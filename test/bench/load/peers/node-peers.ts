@@ -75,17 +75,22 @@ export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici
 export const SIDECAR = createSidecar({});
 
 /** With TLS 1.3 to clients; its certificate is made when it starts. */
-export const TLS_SIDECAR = createSidecar({
+const TLS: SidecarVariant = {
   env: ({ folder }) => {
     const { certFile, keyFile } = certificateIn(folder);
     return { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
   },
-});
+};
+export const TLS_SIDECAR = createSidecar(TLS);
 
 /** Another build of the sidecar, e.g. of an earlier commit, to be compared with this one; it takes part only if it is named. */
-export const OTHER_BUILD: readonly Peer[] = [process.env.BENCH_AGAINST]
-  .filter((main) => main !== undefined)
-  .map((main) => createSidecar({ name: 'other-build', title: 'sidecar, the other build', main }));
+function createOthers(variant: SidecarVariant): readonly Peer[] {
+  const main = process.env.BENCH_AGAINST;
+  if (main === undefined) return [];
+  return [createSidecar({ ...variant, name: 'other-build', title: 'sidecar, the other build', main })];
+}
+export const OTHER_BUILD = createOthers({});
+export const OTHER_TLS_BUILD = createOthers(TLS);
 
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',

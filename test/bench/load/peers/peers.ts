@@ -199,4 +199,4 @@ export const ALL_PEERS: readonly Peer[] = [
 ];
 
 /** Those that speak TLS 1.3 to clients, with the cipher that OpenSSL prefers, and plain HTTP to the upstream. */
-export const TLS_PEERS: readonly Peer[] = [NGINX_TLS, node.TLS_SIDECAR];
+export const TLS_PEERS: readonly Peer[] = [NGINX_TLS, node.TLS_SIDECAR, ...node.OTHER_TLS_BUILD];

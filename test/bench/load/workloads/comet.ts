@@ -6,7 +6,7 @@ import { toUpgrade } from '../../../support/load/heads.ts';
 import { cpuUsOf } from '../../../support/load/proc.ts';
 import { clientText } from '../../../support/protocol/websocket/frames.ts';
 import { ADMIN_PATH, VALUES_PER_S } from '../answers.ts';
-import { SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
+import { OTHER_BUILD, SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
 import { difference, figure, type Sample } from '../results.ts';
 import { column, MEMORY, residentMb, type Turn, type Workload } from './workload.ts';
 
@@ -27,7 +27,7 @@ async function measure({ contestant, running: { pid, spot }, seconds }: Turn): P
   const pushed = ((performance.now() - beganMs) / 1_000) * VALUES_PER_S;
   const seen = (await valuesSeen(spot.monitorPort)) - seenBefore;
   socket.destroy();
-  if (way === 'reading' ? seen < 0.9 * pushed : seen > 0) throw new Error(`counted ${seen} of ${pushed} values`);
+  if (way === 'unread' ? seen > 0 : seen < 0.9 * pushed) throw new Error(`counted ${seen} of ${pushed} values`);
   return { cpuUs: cpuUs / pushed, rssMb: residentMb(pid) };
 }
 
@@ -44,6 +44,7 @@ export const COMET: Workload = {
   upstream: 'comet-values',
   contestants: [10, 1].flatMap((values) => [
     { name: `reading-${values}`, title: `sidecar, ${values} in a message`, peer: SIDECAR },
+    ...OTHER_BUILD.map((peer) => ({ name: `other-${values}`, title: `the other build, ${values} in a message`, peer })),
     { name: `unread-${values}`, title: `sidecar, comet.enabled off, ${values} in a message`, peer: UNREADING_SIDECAR },
   ]),
   columns: [
@@ -51,7 +52,7 @@ export const COMET: Workload = {
     {
       title: 'of reading',
       digits: 1,
-      read: (name) => difference(figure(name, 'cpuUs'), figure(name.replace('reading', 'unread'), 'cpuUs')),
+      read: (name) => difference(figure(name, 'cpuUs'), figure(name.replace(/^\w+/, 'unread'), 'cpuUs')),
     },
     MEMORY,
   ],
