@@ -39,12 +39,15 @@ async function heap(): Promise<Buffer> {
 }
 
 it('no credential, cookie or query is left anywhere in memory when its exchange has ended', async () => {
+  // A compiler on another thread holds what its function saw last, until it is done.
+  for (const flag of ['--no-opt', '--no-maglev']) v8.setFlagsFromString(flag);
   const traffic = new Traffic();
   const needles = sendSecrets(traffic);
   // The engine keeps what the last regular expression looked at.
   expect(/a/.test('a')).toBe(true);
   const control = { kept: `kept-${needles[0]?.toString('latin1')}` };
   const dump = await heap();
+  v8.setFlagsFromString('--opt');
   const found = needles.map((needle) => dump.includes(needle));
   // The first one is kept on purpose: the search would find the others too.
   expect(control.kept).toMatch(/^kept-S/);
